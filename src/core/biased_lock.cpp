@@ -13,8 +13,9 @@ void biased_lock::enter_slowly(const worker* here) noexcept {
   m_held.lock();
   if (m_bias.load(std::memory_order_relaxed) != nullptr) {
     m_bias.store(nullptr, std::memory_order_relaxed);
-    while (!process_barrier()) std::this_thread::yield();  // supported: the lock was biased
-    // Acquire pairs with the release of the last section that was entered by the bias.
+    // The barrier is supported, because otherwise the lock would not have been biased.
+    while (!process_barrier()) std::this_thread::yield();
+    // Acquire pairs with the release at the end of the last section that the bias owner entered.
     while (m_inside.load(std::memory_order_acquire)) std::this_thread::yield();
     m_needed = std::min(2 * m_needed, most_needed);
   }

@@ -17,8 +17,8 @@ namespace starling::detail {
 /// as there are enough. Any thread constructs and destroys claims.
 class core_claim {
  public:
-  /// Claims cores. `automatic`: if there is one worker for each core and no other runtime has
-  /// claimed cores. `core`: always, cores with the fewest workers first.
+  /// Claims cores. With `automatic`, only if there is one worker for each core and no other runtime
+  /// has claimed cores. With `core`, in any case: the cores with the fewest workers first.
   core_claim(binding wanted, unsigned workers);
   ~core_claim();
   core_claim(const core_claim&) = delete;

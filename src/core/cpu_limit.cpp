@@ -12,7 +12,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Returns the number at a position of a file; 0 if it is missing or no number ("max").
+/// Returns the number at a position of a file; 0 if the file is missing or has no number there
+/// ("max").
 double number_in(const fs::path& file, int position = 0) {
   std::ifstream in(file);
   std::string word;

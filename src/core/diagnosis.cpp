@@ -48,14 +48,16 @@ __attribute__((always_inline, no_sanitize("address"), no_sanitize("thread"))) in
   return *reinterpret_cast<const volatile Whole*>(&member);
 }
 
-/// Reads a coroutine, for SIGQUIT also while it runs. The values may be stale or mixed, but reading
-/// is safe (no frame is unmapped during a visit, locations are static data, `home` is only
-/// compared). So the race is intended: plain loads, excluded from the sanitizers.
+/// Reads a coroutine's promise, for SIGQUIT also while the coroutine runs. The values may be stale
+/// or from different moments, but reading is safe (no frame is unmapped during a visit, locations
+/// are static data, `home` is only compared). So the race is intended: plain loads, excluded from
+/// the sanitizers.
 __attribute__((noinline, no_sanitize("address"), no_sanitize("thread"))) view look_at(
     const promise_base& p) {
   view v;
   v.kind = raw<await_kind>(p.kind);
-  v.pinned = raw<std::uint8_t>(p.pinned) == 1;  // without a frame the byte may have any value
+  // In a block without a frame the byte may have any value.
+  v.pinned = raw<std::uint8_t>(p.pinned) == 1;
   v.home = raw<const worker*>(p.home);
   void* const created = raw<void*>(p.created);
   void* const location = raw<void*>(p.location);
@@ -66,9 +68,9 @@ __attribute__((noinline, no_sanitize("address"), no_sanitize("thread"))) view lo
   return v;
 }
 
-/// Returns the part of a coroutine's name from the last space before its own brackets, where its
-/// result type ends, to these brackets. `{anonymous}`, `operator()` and the brackets of functions
-/// that contain lambdas belong to the name.
+/// Returns the function's name within a coroutine's name: from the last space before the parameter
+/// list, where the result type ends, up to the parameter list. `{anonymous}`, `operator()` and the
+/// parameter lists of functions that contain lambdas belong to the name.
 std::string_view without_types(std::string_view name) {
   std::size_t begin = 0;
   int depth = 0;

@@ -13,13 +13,13 @@ namespace starling::detail {
 
 class scheduler_impl;
 
-/// Returns the suspended coroutines of a quiescent scheduler to resume early with hang_error:
-/// coroutines whose wait only user code could end. If there are none (tasks wait for each other in
-/// a circle), a coroutine of the circle.
+/// Returns the suspended coroutines of a quiescent scheduler that are to be resumed with
+/// hang_error: those whose wait only user code could end. If there are none (tasks wait for each
+/// other in a circle), returns one coroutine of the circle.
 [[nodiscard]] std::vector<promise_base*> hung_coroutines(const scheduler_impl& owner);
 
-/// Withdraws the coroutines of `owner`, which could not be unwound, from the objects that they
-/// await, and hides them from later walks. Their frames are never freed. Called inside a walk,
+/// Withdraws the suspended coroutines of `owner` from the objects that they await, and hides them
+/// from later walks: they could not be unwound. Their frames are never freed. Called inside a walk,
 /// while all runtimes are quiescent.
 void abandon_frames(const scheduler_impl& owner) noexcept;
 
@@ -32,8 +32,8 @@ void end_forked_worker() noexcept;
 /// Prints "starling: <what>: <message>" on stderr.
 void report_to_stderr(const std::exception_ptr& error, const char* what) noexcept;
 
-/// The runtimes of the process. A run is hung only if no other runtime could still make a coroutine
-/// of it ready; `SIGQUIT` prints the awaiters of all runtimes. Never destroyed.
+/// The runtimes of the process. A run is hung only if no other runtime can still make one of its
+/// coroutines ready; `SIGQUIT` prints the suspended coroutines of all runtimes. Never destroyed.
 class runtime_registry {
  public:
   static runtime_registry& instance() noexcept;
@@ -64,7 +64,8 @@ class runtime_registry {
 
   /// Returns whether all runtimes are quiescent. Called inside a walk.
   [[nodiscard]] bool all_quiescent() const noexcept;
-  /// Lets other runtimes that suspect a hang check again, as all workers of `s` are asleep.
+  /// Makes the other runtimes that suspect a hang check again, because all workers of `s` are now
+  /// asleep.
   void became_quiescent(const scheduler_impl& s) noexcept;
 
   void print_awaiters() noexcept;

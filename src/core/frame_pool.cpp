@@ -35,8 +35,9 @@ struct large_header {
 };
 static_assert(sizeof(large_header) == 64);
 
-/// The first block of a list of free blocks in the depot, with the list's data. It ends before a
-/// promise's fields from `pinned` on, so that `kind`, which the frame walk reads, is kept.
+/// The first block of a list of free blocks in the depot, with the list's data. The data end before
+/// the place of `promise_base::pinned`, so that they do not overwrite `promise_base::kind`, which
+/// the frame walk reads.
 struct batch_head : free_block {
   batch_head* next_batch;
   std::uint32_t count;
@@ -91,7 +92,8 @@ struct cache_return {
         cache = {};
       }
   }
-  /// Lets `cache` keep blocks; the call constructs this thread-local object.
+  /// Sets the limit of `cache`, so that it keeps blocks. The call constructs this thread-local
+  /// object, whose destructor returns them.
   void cover(pool_cache& cache) const noexcept { cache.limit = pool_cache_limit; }
 };
 
@@ -101,7 +103,8 @@ pool_cache carve_slab(block_kind kind, std::size_t size_class) {
   const std::size_t block_bytes = (size_class + 1) * pool_granule;
   auto* memory = static_cast<std::byte*>(std::aligned_alloc(pool_granule, slab_bytes));
   if (memory == nullptr) throw std::bad_alloc();
-  // Before the walk can see it: each await_kind is not_started, and no block has a live mark.
+  // Zeroed before the walk can read the slab: each await_kind is not_started, and no block has a
+  // live mark.
   std::memset(memory, 0, slab_bytes);
   try {
     std::lock_guard lock(shared().mutex);
@@ -121,9 +124,9 @@ pool_cache carve_slab(block_kind kind, std::size_t size_class) {
   return fresh;
 }
 
-/// Returns whether a block has a live frame: its second word is the destroy pointer, not null while
-/// the frame exists. Another thread may write it meanwhile; as only null or not null matters, the
-/// race is intended and excluded from ThreadSanitizer.
+/// Returns whether a block has a live frame: the second word of a frame is its destroy pointer,
+/// which is not null. Another thread may write the word at the same time; only null or not null
+/// matters, so the race is intended and excluded from ThreadSanitizer.
 __attribute__((noinline, no_sanitize("thread"))) bool is_live(const std::byte* block) {
   return *reinterpret_cast<void* const volatile*>(
              &reinterpret_cast<const free_block*>(block)->live_mark) != nullptr;
@@ -160,7 +163,7 @@ void* large_allocate(block_kind kind, std::size_t size) {
   if (memory == nullptr) throw std::bad_alloc();
   auto* header = new (memory) large_header{nullptr, nullptr, kind, {}};
   auto* block = reinterpret_cast<free_block*>(header + 1);
-  std::memset(static_cast<void*>(block), 0, std::min(size, std::size_t(256)));  // as carve_slab
+  std::memset(static_cast<void*>(block), 0, std::min(size, std::size_t(256)));  // as in carve_slab
   std::lock_guard lock(shared().mutex);
   header->previous = &shared().large;
   header->next = shared().large.next;

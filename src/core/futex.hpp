@@ -11,8 +11,9 @@ namespace starling::detail {
 void futex_wait(std::atomic<int>& word, int expected, std::uint64_t deadline_ns) noexcept;
 void futex_wake(std::atomic<int>& word) noexcept;
 
-/// Executes a full memory barrier on every running thread of the process, so that the opposite side
-/// of a store-load race needs none. False if the kernel cannot; workers then sleep in short naps.
+/// Executes a full memory barrier on every running thread of the process, so that the other threads
+/// in a store-load race need no barrier. False if the kernel cannot; workers then sleep in short
+/// naps.
 [[nodiscard]] bool process_barrier() noexcept;
 [[nodiscard]] bool can_barrier() noexcept;
 

@@ -145,7 +145,8 @@ class parser {
 
   CLI::App m_app;
   std::string m_workers, m_bind, m_spin, m_chaos, m_trace, m_summary, m_hang_diagnosis;
-  std::deque<std::pair<const char*, std::string>> m_extra;  // names, values; at fixed addresses
+  // Names and values of the modules' options. A deque, because CLI11 keeps their addresses.
+  std::deque<std::pair<const char*, std::string>> m_extra;
 };
 
 /// Whether an argument belongs to the runtime, and whether its value is the next argument.

@@ -3,8 +3,8 @@
 
 namespace starling::detail {
 
-/// Pauses a spinning thread for some ten to fifty nanoseconds: frees the core's units for its
-/// sibling and the bus for the awaited thread.
+/// Pauses a spinning thread for some ten to fifty nanoseconds: leaves execution units to the other
+/// hardware thread of the core, and memory bandwidth to the awaited thread.
 inline void pause() noexcept {
 #if defined(__x86_64__) || defined(__i386__)
   __builtin_ia32_pause();

@@ -66,7 +66,7 @@ class printed_lines {
 
 void print(const std::string& line) noexcept {
   std::fprintf(stderr, "%s%s", line.c_str(), line.ends_with('\n') ? "" : "\n");
-  std::fflush(stderr);  // the program may have set a buffer
+  std::fflush(stderr);  // the program may have made stderr buffered
 }
 
 }  // namespace

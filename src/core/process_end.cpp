@@ -21,7 +21,7 @@ namespace {
 
 constexpr int wrong_option = 2;
 
-std::atomic<bool> s_has_failed{false};  // relaxed: read at exit, after everything else
+std::atomic<bool> s_has_failed{false};  // relaxed: read at exit only
 std::terminate_handler s_previous = nullptr;
 
 /// The last error that `note_thrown_error` has recorded on this thread.
@@ -45,22 +45,23 @@ void end_by(const std::exception_ptr& thrown) noexcept {
     else
       std::fprintf(stderr, "%s%s", text.c_str(), text.ends_with('\n') ? "" : "\n");
   }
-  std::fflush(stderr);  // the program may have set a buffer
+  std::fflush(stderr);  // the program may have made stderr buffered
   std::_Exit(is_wrong_option ? wrong_option : EXIT_FAILURE);
 }
 
 [[noreturn]] void on_terminate() {
   const std::exception_ptr thrown = std::current_exception();
-  // On a worker it is a fault of the program or the runtime: abort, so that a core file is written.
+  // On a worker an uncaught exception is a fault of the program or the runtime: abort, so that a
+  // core file is written.
   if (thrown != nullptr && worker::current() == nullptr) end_by(thrown);
   s_previous();
   std::abort();
 }
 
 /// Checks standard output and replaces exit code 0 after a failure. Called by `exit`, after all
-/// other code of the runtime. An exit code of failure that the program has set is kept.
+/// other code of the runtime. An exit code other than 0, set by the program, is kept.
 void check_output(int status, void*) noexcept {
-  // stdio first: the flush of a synchronised cout would consume its error.
+  // stdio is flushed first: the flush of a synchronised cout would clear its error.
   const int code = std::fflush(stdout) == 0 ? 0 : errno;
   const bool was_good = std::cout.good();
   std::cout.flush();

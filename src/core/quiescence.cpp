@@ -22,7 +22,8 @@ constexpr int patience = 64;  // rounds of unwinding before tasks that wait agai
 bool run_has_ended() noexcept { return worker::current()->owner().run_has_ended(); }
 
 bool scheduler_impl::is_quiescent_but_for(const poller* except) const noexcept {
-  // If no worker woke between the two readings of the board, the checks between hold at one moment.
+  // If no worker woke between the two readings of the board, the results of the checks in between
+  // hold at one moment.
   const std::uint64_t before = wakes();
   const auto all_asleep = [this] {
     return m_board.sleeping.load(std::memory_order_seq_cst) == int(m_workers.size());
@@ -31,8 +32,8 @@ bool scheduler_impl::is_quiescent_but_for(const poller* except) const noexcept {
   for (const auto& w : m_workers)
     if (!w->looks_empty()) return false;
   if (in_flight(except) != 0 || m_external.load(std::memory_order_seq_cst) != 0) return false;
-  // A worker that is being woken may still count as asleep: its first waker changes the count, and
-  // a second waker does not wait for that.
+  // A worker that is being woken may still count as asleep: the first thread that wakes it changes
+  // the count, and a second one does not wait for that change.
   return all_asleep() &&
          std::all_of(m_workers.begin(), m_workers.end(),
                      [](const auto& w) { return w->is_asleep(); }) &&
@@ -41,7 +42,7 @@ bool scheduler_impl::is_quiescent_but_for(const poller* except) const noexcept {
 
 /// Returns whether a hang would be reported to a waiting thread. Requires m_root_mutex.
 bool scheduler_impl::hang_counts() const noexcept {
-  // A released root may still be listed: its thread has not run yet.
+  // A root that was released may still be listed, because its thread has not run since.
   return m_options.hang_diagnosis && !m_is_connected &&
          std::any_of(m_roots.begin(), m_roots.end(),
                      [](const sync_root* r) { return r->m_done.load() == 0; });
@@ -62,11 +63,12 @@ void scheduler_impl::check_quiescence() noexcept {
 
 void scheduler_impl::resume_at_quiescence(promise_base& c) {
   std::lock_guard lock(m_root_mutex);
-  m_quiescence_waiters.push(c);  // its worker is awake and checks the list when it falls asleep
+  // The worker of `c` is awake, and checks the list when it falls asleep.
+  m_quiescence_waiters.push(c);
 }
 
-/// Resumes the coroutines that wait for quiescence, if the scheduler is quiescent. False: there are
-/// none. Requires m_root_mutex.
+/// Resumes the coroutines that wait for quiescence, if the scheduler is quiescent. False: no
+/// coroutine waits for it. Requires m_root_mutex.
 bool scheduler_impl::release_quiescence_waiters() noexcept {
   if (m_quiescence_waiters.empty()) return false;
   if (!is_quiescent_but_for_sleeps()) return true;
@@ -94,8 +96,9 @@ bool scheduler_impl::is_quiescent_but_for_sleeps() const noexcept {
   return is_quiescent_but_for(may_sleep ? &m_timers : nullptr);
 }
 
-/// Ends the remaining sleeps while the runtime ends: otherwise a coroutine that sleeps and works in
-/// an endless loop would keep it from ending. Called while the scheduler is quiescent.
+/// Ends the remaining sleeps of coroutines while the runtime ends: otherwise a coroutine that
+/// sleeps and works in an endless loop would keep the runtime from ending. Called while the
+/// scheduler is quiescent.
 bool scheduler_impl::end_sleeps() noexcept {
   if (m_drains == 0 || m_timers.in_flight() == 0) return true;
   if (++m_ended_sleeps > patience) {  // the coroutines sleep again in spite of runtime_ends

@@ -21,7 +21,8 @@ std::mutex& lifecycle() {
 }
 
 signal_printer& printer() {
-  static signal_printer* const p = new signal_printer;  // the program may end with runtimes alive
+  // Never destroyed: runtimes may exist when the program ends.
+  static signal_printer* const p = new signal_printer;
   return *p;
 }
 
@@ -40,7 +41,8 @@ runtime_registry::runtime_registry() {
 
 // --- fork
 
-/// Takes the locks that the child uses, so that no lost thread holds them there for ever.
+/// Takes the locks that the child of the fork uses: a thread of the parent that held one would hold
+/// it for ever in the child.
 void runtime_registry::before_fork() noexcept {
   lifecycle().lock();
   m_mutex.lock();

@@ -17,16 +17,18 @@
 namespace starling::detail {
 namespace {
 
-/// Time that the end of a runtime whose run was ended waits for running work.
+/// Time for which the end of a runtime waits for running work if `end_run` has ended its run.
 constexpr std::chrono::seconds patience_after_end(5);
 
-/// Throws usage_error on a worker of any runtime: two runtimes could block each other for ever.
+/// Throws usage_error if the calling thread is a worker of any runtime: two runtimes could block
+/// each other for ever.
 void refuse_workers(const char* message) {
   refuse_forked_copy();
   if (worker::current() != nullptr) throw usage_error(message);
 }
 
-/// Reports a trace file that cannot be written at the start of a run, not at its end.
+/// Checks at the start that the trace file can be written, so that the user need not wait for the
+/// error until the end.
 void check_trace_file(const std::string& name) {
   if (name.empty()) return;
   std::FILE* const file = std::fopen(name.c_str(), "a");
@@ -84,7 +86,7 @@ void scheduler_impl::leave_behind() noexcept {
         "starling: the run was ended %d s ago and is not over; the program goes on without "
         "its workers, which have:\n%s",
         int(patience_after_end.count()), describe_running().c_str());
-  } catch (const std::bad_alloc&) {  // then the running work is not listed
+  } catch (const std::bad_alloc&) {  // out of memory: the running work is not listed
   }
   m_stopping.store(true, std::memory_order_seq_cst);
   wake_all();
@@ -157,9 +159,9 @@ void scheduler_impl::wake_all() noexcept {
 }
 
 void scheduler_impl::notify_pollers() noexcept {
-  // A worker counts itself asleep and then reads the flag; this thread raises it, then reads the
-  // count. So the worker sees the flag, or this thread sees it asleep. A worker that searches reads
-  // the flag before it sleeps.
+  // A worker counts itself asleep and then reads the flag; this thread raises the flag and then
+  // reads the count. So the worker reads the raised flag, or this thread finds the worker asleep. A
+  // worker that searches reads the flag before it sleeps.
   m_notified.store(true, std::memory_order_seq_cst);
   wake_searcher();
 }
@@ -248,7 +250,8 @@ std::string scheduler_impl::describe_waiting_errors() const {
 void scheduler_impl::wait_root(task<void> body, sync_root& root) {
   refuse_workers("sync_wait on a worker would block it: co_await instead");
   {
-    const external_work until_posted(*this);  // a root whose body is not posted yet is no hang
+    // Until the root's body is posted, its wait must not count as a hang.
+    const external_work until_posted(*this);
     {
       std::lock_guard lock(m_root_mutex);
       // The run ended before a thread waited for it: this thread gets the error. m_run_ended stays
@@ -269,7 +272,8 @@ void scheduler_impl::wait_root(task<void> body, sync_root& root) {
 
 void scheduler_impl::unhold() noexcept {
   if (runtime_registry::is_forked_copy()) return;
-  // Under the lock: a thread that sees the last token gone and ends the runtime must wait for this.
+  // Under the lock, so that a thread that ends the runtime after the release of the last token
+  // waits until this function has finished.
   std::lock_guard lock(m_root_mutex);
   if (m_external.fetch_sub(1, std::memory_order_seq_cst) == 1) wake_one();
 }

@@ -31,8 +31,8 @@ class scheduler_impl {
   /// Ends the runtime before the destruction; blocks. False: workers, or objects that they refer
   /// to, may still be in use, so the scheduler must not be destroyed.
   [[nodiscard]] bool end() noexcept;
-  /// Stops the scheduler in the child of a fork, which has no workers but, if a worker forked, the
-  /// forking thread, which then leaves its loop.
+  /// Stops the scheduler in the child of a fork. The child has no workers, except the forking
+  /// thread if that was a worker: this worker then leaves its loop.
   void stop_in_child() noexcept { m_stopping.store(true, std::memory_order_relaxed); }
   scheduler_impl(const scheduler_impl&) = delete;
   scheduler_impl& operator=(const scheduler_impl&) = delete;
@@ -49,8 +49,8 @@ class scheduler_impl {
   }
 
   // --- ready work
-  /// Guard that keeps the scheduler from ending while a thread that is no worker of it makes a
-  /// coroutine ready and completes the calls that this involves.
+  /// Guard that keeps the scheduler from ending while a thread other than its workers makes a
+  /// coroutine ready, until that thread has left the scheduler's functions.
   class visit {
    public:
     explicit visit(scheduler_impl& s) noexcept : m_visited(s) {
@@ -78,8 +78,8 @@ class scheduler_impl {
   [[nodiscard]] idle_board& board() noexcept { return m_board; }
   void wake_one() noexcept;
   void wake_all() noexcept;
-  /// Wakes a worker unless one searches: a searching worker searches once more before it sleeps,
-  /// and wakes a further worker when it finds work.
+  /// Wakes a worker unless one searches: a searching worker searches again before it sleeps, and
+  /// wakes another worker when it finds work.
   void wake_searcher() noexcept;
   void notify_pollers() noexcept;
   /// Returns whether a poll is due because of a notification.
@@ -88,9 +88,11 @@ class scheduler_impl {
   }
   /// Returns whether there is ready work that any worker may take.
   [[nodiscard]] bool shared_work_in_sight() const noexcept;
-  /// Returns whether a sleeper wakes in time for the next deadline, or there is no deadline.
+  /// Returns whether a sleeping worker's alarm is set for the next deadline, or there is no
+  /// deadline.
   [[nodiscard]] bool alarm_is_set() const noexcept;
-  /// Ends a hung or drained run. Called by a worker that has announced its sleep and found no work.
+  /// Ends the run if it hangs or all its work is done. Called by a worker that has announced its
+  /// sleep and found no work.
   void check_quiescence() noexcept;
 
   // --- polling
@@ -161,8 +163,8 @@ class scheduler_impl {
   void stop_workers() noexcept;
   /// As is_quiescent, without the operations in flight of `except`.
   [[nodiscard]] bool is_quiescent_but_for(const poller* except) const noexcept;
-  /// As is_quiescent, but ignores sleeps that the end of the runtime does not wait for. Requires
-  /// m_root_mutex.
+  /// As is_quiescent, but ignores sleeping coroutines for which the end of the runtime does not
+  /// wait. Requires m_root_mutex.
   [[nodiscard]] bool is_quiescent_but_for_sleeps() const noexcept;
   [[nodiscard]] bool hang_counts() const noexcept;
   void look_for_hang() noexcept;
@@ -216,7 +218,8 @@ class scheduler_impl {
   std::exception_ptr m_unhandled;
 
   std::atomic<long> m_external{0};  // external_work tokens
-  // Written under m_root_mutex, as the hang diagnosis reads it there; elsewhere only a hint.
+  // Written under m_root_mutex, because the hang diagnosis relies on it under that lock; other
+  // readers may get a stale value.
   std::atomic<bool> m_is_connected{false};
   std::atomic<int> m_visitors{0};  // threads inside a `visit`
 

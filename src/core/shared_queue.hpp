@@ -16,8 +16,8 @@ class shared_queue {
  public:
   /// Adds work. Workers take `priority::high` before the normal work that can be stolen.
   void push(promise_base& c) noexcept { put(c, c.priority == priority::high ? urgent : normal); }
-  /// Adds a coroutine that yields. `priority::high` takes turns with normal work, so that it does
-  /// not starve that.
+  /// Adds a coroutine that yields. One of `priority::high` takes turns with normal work, which it
+  /// would starve otherwise.
   void push_yielded(promise_base& c) noexcept {
     put(c, c.priority == priority::high ? yielded : normal);
   }

@@ -19,7 +19,7 @@ namespace {
 
 constexpr char print = 'p', end = 's';
 
-// The pipe is never closed: a handler may still run when the last runtime ends.
+// The pipe is never closed: the signal handler may still run when the last runtime ends.
 int s_pipe[2] = {-1, -1};
 
 void request(char what) noexcept {
@@ -79,7 +79,7 @@ void signal_printer::leave_in_child() noexcept {
   if (is_ours()) std::signal(SIGQUIT, SIG_DFL);
   for (int& fd : s_pipe)
     if (fd >= 0) ::close(std::exchange(fd, -1));  // the parent's thread reads there
-  new (&m_thread) std::thread;                    // nothing to join
+  new (&m_thread) std::thread;                    // no thread to join in the child
 }
 
 }  // namespace starling::detail

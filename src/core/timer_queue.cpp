@@ -100,7 +100,7 @@ void timer_awaiter::cancel() noexcept { m_queue->cancel(*this); }
 
 bool timer_awaiter::start(promise_base& waiting) {
   scheduler_impl& owner = t_worker->owner();
-  if (m_queue == nullptr) m_queue = &owner.timers();  // else `cancel` may be reading it
+  if (m_queue == nullptr) m_queue = &owner.timers();  // otherwise `cancel` may be reading m_queue
   timer_queue::added place{};
   try {
     place = m_queue->add(*this, waiting);  // after it, `this` may be destroyed

@@ -26,8 +26,8 @@ class timer_queue final : public poller {
   /// Withdraws `a`: its coroutine, which the caller resumes, throws runtime_ends. False: the timer
   /// has fired.
   [[nodiscard]] bool withdraw(timer_awaiter& a) noexcept;
-  /// Begins the end of the runtime. For each spawned or posted task, with the children that it
-  /// awaits, the runtime waits for one sleep: the current sleep, else the next.
+  /// Begins the end of the runtime. The runtime waits for one sleep of each spawned or posted task,
+  /// including the children that the task awaits: the current sleep, or else the next one.
   void begin_end() noexcept;
   /// Returns the number of sleeps that the end of the runtime waits for.
   [[nodiscard]] std::size_t waited_for() const noexcept;
@@ -49,7 +49,8 @@ class timer_queue final : public poller {
   [[nodiscard]] bool remove(timer_awaiter& a) noexcept;
 
   mutable spin_lock m_lock;  // guards all fields; the atomics are read without it
-  // No heap: `cancel` and `withdraw` remove from the middle, where a heap would be searched.
+  // Not a heap: `cancel` and `withdraw` remove timers from the middle, for which a heap would have
+  // to be searched.
   std::set<std::pair<std::uint64_t, timer_awaiter*>> m_timers;
   bool m_owner_ends = false;              // the runtime ends
   std::size_t m_waited_for = 0;           // sleeps that the end of the runtime waits for

@@ -61,7 +61,7 @@ file_handle open_locked(const std::string& path) {
     const bool is_same = ::fstat(::fileno(file.get()), &locked) == 0 &&
                          ::stat(path.c_str(), &named) == 0 && locked.st_ino == named.st_ino &&
                          locked.st_dev == named.st_dev;
-    if (is_same) return file;  // else another rank has replaced it meanwhile
+    if (is_same) return file;  // otherwise another rank has replaced the file: open the new one
   }
 }
 
@@ -95,7 +95,7 @@ std::string job_header(const launched_rank& mine) {
                      job);
 }
 
-/// Returns the zero of the times in a file of this job, in ns of the system clock; nothing if the
+/// Returns the zero of the times in a file of this job, in ns of the system clock; no value if the
 /// file belongs to another job or to none.
 std::optional<std::int64_t> zero_of(std::FILE* file, const std::string& header) {
   std::string first(header.size() + 64, '\0');
@@ -150,7 +150,7 @@ void add_to_trace(const std::string& path, const launched_rank& mine, std::uint6
   constexpr std::int64_t hour = 3'600'000'000'000;
   struct stat found {};
   if (::stat(path.c_str(), &found) == 0 && !S_ISREG(found.st_mode))
-    return write_trace(path, start_ns, events);  // e.g. /dev/null: cannot be replaced
+    return write_trace(path, start_ns, events);  // such as /dev/null, which must not be replaced
   const file_handle before = open_locked(path);
   char real[PATH_MAX];  // the target of a link is replaced, not the link
   const std::string place = ::realpath(path.c_str(), real) != nullptr ? real : path;
@@ -158,7 +158,8 @@ void add_to_trace(const std::string& path, const launched_rank& mine, std::uint6
   const std::string header = job_header(mine);
   const std::int64_t offset = system_clock_offset();
   const auto zero = zero_of(before.get(), header);
-  // Early enough for ranks that started before the rank that writes first.
+  // The zero of the times is so early that ranks which started before the first writing rank have
+  // positive times.
   const std::int64_t own_zero =
       zero.value_or((std::int64_t(start_ns) + offset) / hour * hour - hour);
   file_handle out = open_to_write(part);

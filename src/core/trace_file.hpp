@@ -16,8 +16,8 @@ struct launched_rank {
   std::string job;  ///< different for each job
 };
 
-/// Returns this process's rank; nothing if it was started without a launcher, or is the only rank
-/// of `starling launch`.
+/// Returns this process's rank; no value if the process was started without a launcher, or is the
+/// only rank of `starling launch`.
 [[nodiscard]] std::optional<launched_rank> find_launched_rank();
 
 struct file_closer {

@@ -31,12 +31,12 @@ worker::worker(scheduler_impl& owner, unsigned index, idle_board& board)
   if (owner.options().workers == 1) m_queues.set_private();
   if (owner.options().chaos) {
     m_chaos = std::make_unique<chaos_source>(chaos_source::mix(*owner.options().chaos + index));
-    m_chain.refuse_all();  // a random choice for every transfer
+    m_chain.refuse_all();  // chaos mode chooses at random for every transfer
   }
   if (owner.tracer().enabled()) {
     m_trace = std::make_unique<worker_track>(owner.tracer(), "workers",
                                              "worker " + std::to_string(index));
-    m_chain.refuse_all();  // a span for every transfer
+    m_chain.refuse_all();  // the trace has a span for every transfer
   }
 }
 
@@ -67,7 +67,8 @@ void worker::dispatch_traced(promise_base& c) {
   m_trace->task_ends(tracer::now());
 }
 
-/// Makes this worker the home of `c`, for `transfer`. False: `c` may not run here, it is scheduled.
+/// Makes this worker the home of `c`, for `transfer`. False: `c` must run on another worker and has
+/// been made ready there.
 bool worker::adopt(promise_base& c) noexcept {
   if (c.pinned || c.home->m_owner != m_owner) {
     schedule(c);
@@ -106,8 +107,9 @@ promise_base* worker::next() noexcept {
   return c != nullptr ? c : take_local();
 }
 
-/// Returns the oldest item of a kind of work, every `fair_ns`, or null. With newest and most urgent
-/// first only, two tasks that wake each other would starve the remaining work of this worker.
+/// Returns the oldest item of a kind of work at intervals of `fair_ns`, otherwise null. If the
+/// worker always took the newest and most urgent item, two tasks that wake each other would starve
+/// its remaining work.
 promise_base* worker::fair_share() noexcept {
   if (m_now - m_fair < fair_ns || m_chaos != nullptr) return nullptr;
   m_fair = m_now;
@@ -154,7 +156,8 @@ promise_base* worker::chaos_next(promise_base* cut_off) noexcept {
   if (dice == 0) {
     if (promise_base* c = m_owner->shared().pop()) return c;
   } else if (dice <= worker_queues::kinds) {
-    if (promise_base* c = oldest_of(dice - 1)) return c;  // instead of the newest
+    // The oldest item instead of the newest.
+    if (promise_base* c = oldest_of(dice - 1)) return c;
   }
   promise_base* c = take_local();
   if (c != nullptr && !c->pinned && m_chaos->below(8) == 0) {
@@ -177,15 +180,15 @@ void worker::poll() noexcept {
   m_owner->poll();
 }
 
-/// Sets whether ready work stays in the LIFO slot, for small tasks, which are not worth a theft.
-/// Otherwise an only item could wait behind a long task: it is moved to the deque, where other
-/// workers find it, and one of them is woken if none searches.
+/// Sets whether ready work stays in the LIFO slot: yes while tasks are small, because these are not
+/// worth a theft. When tasks become long, the item in the slot could wait behind one of them: it is
+/// moved to the deque, where other workers find it, and a worker is woken if none searches.
 void worker::keep_newest(bool keep) noexcept {
   keep = m_owner->worker_count() == 1 || (keep && can_barrier());
   if (promise_base* c = m_queues.keep_newest(keep)) share(*c);
   if (keep && m_board->sleeping.load(std::memory_order_relaxed) > 0 &&
       m_board->watcher.load(std::memory_order_relaxed) == idle_board::no_worker)
-    m_owner->wake_searcher();  // which becomes the watcher of LIFO slots when it sleeps again
+    m_owner->wake_searcher();  // that worker becomes the watcher of LIFO slots when it sleeps again
 }
 
 void worker::post(promise_base& c) noexcept {
@@ -203,7 +206,8 @@ void worker::wake_another() noexcept { m_owner->wake_searcher(); }
 promise_base* worker::idle() noexcept {
   const std::uint64_t begin = tracer::now();
   promise_base* found = m_idle->find_work(begin);
-  // Untraced, the clock is not read again: a message that was found is handled at once.
+  // Without a trace the clock is not read again, so that a message that was found is handled
+  // sooner.
   if (m_trace != nullptr) [[unlikely]]
     m_trace->span(span_kind::idle, "idle", begin, tracer::now());
   return found;
@@ -248,7 +252,7 @@ void throw_outside_runtime(const char* call) {
 }
 
 promise_base& root_of(promise_base& coroutine) noexcept {
-  // The common beginning of each task_promise<T>: its state has the same first base for every T.
+  // Valid for each task_promise<T>: its state has the same first base for every T.
   struct any_task : promise_base, state_base {};
   static_assert(sizeof(promise_base) % 16 == 0,
                 "then a state aligned to 16 bytes begins there, too");

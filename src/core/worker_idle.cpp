@@ -19,14 +19,17 @@ namespace starling::detail {
 namespace {
 
 constexpr std::uint64_t tiny_ns = 300;  // minimum length of tasks that are worth a theft
-constexpr std::uint64_t max_theft_pause_ns = 8000;  // of a thief that finds tiny tasks
-constexpr std::uint64_t nap_ns = 1'000'000;         // longest sleep without a process-wide barrier
-constexpr std::uint64_t first_look_ns = 50'000;    // the watcher first checks busy workers after it
+// Longest pause of a thief that finds tiny tasks.
+constexpr std::uint64_t max_theft_pause_ns = 8000;
+constexpr std::uint64_t nap_ns = 1'000'000;      // longest sleep without a process-wide barrier
+constexpr std::uint64_t first_look_ns = 50'000;  // time until the watcher first checks busy workers
 constexpr std::uint64_t last_look_ns = 1'000'000;  // longest interval between the watcher's checks
 constexpr int short_look = 16;                     // rounds of polling for messages alone
-constexpr unsigned long_pause = 32;                // between searches for work of this process
-constexpr unsigned short_pause = 1;                // if other processes may send work
-constexpr int pollers_awake = 2;                   // if one finds work, the second still polls
+// Most pauses between two searches, if only this process makes work.
+constexpr unsigned long_pause = 32;
+constexpr unsigned short_pause = 1;  // the same if other processes may send messages
+// Workers that go on polling: if one finds work, the second still polls.
+constexpr int pollers_awake = 2;
 
 }  // namespace
 
@@ -36,7 +39,7 @@ void sleep_state::wait_until(std::uint64_t deadline) noexcept {
   futex_wait(m_state, asleep, deadline);
 }
 
-/// False: another thread wakes the worker.
+/// Ends the sleep. False: another thread does so.
 bool sleep_state::end_sleep(idle_board& board) noexcept {
   int expected = asleep;
   if (!m_state.compare_exchange_strong(expected, waking)) return false;
@@ -48,8 +51,9 @@ bool sleep_state::end_sleep(idle_board& board) noexcept {
 }
 
 void sleep_state::wake_up(idle_board& board) noexcept {
-  wake(board);  // unless another thread woke it
-  // A waker may be between its claim and its last store: a few instructions, as with a lock.
+  wake(board);  // no effect if another thread has woken the worker
+  // The waking thread may be between its claim and its last store: a few instructions, as with a
+  // lock.
   while (m_state.load(std::memory_order_seq_cst) != awake) std::this_thread::yield();
 }
 
@@ -171,7 +175,8 @@ promise_base* worker_idle::search() noexcept {
 
 bool worker_idle::sleep() noexcept {
   const std::uint64_t begin = tracer::now();
-  // Before it is seen asleep, or a busy worker that finds no watcher would wake it again.
+  // Becomes the watcher before it announces its sleep: otherwise a busy worker that finds no
+  // watcher would wake it again.
   unsigned none = idle_board::no_worker;
   m_board.watcher.compare_exchange_strong(none, m_self.index());
   m_self.m_sleep.fall_asleep(m_board);
@@ -185,7 +190,7 @@ bool worker_idle::sleep() noexcept {
   }
   m_self.m_sleep.wake_up(m_board);
   runtime_registry::let_walk_end();
-  m_self.keep_newest(false);  // until it is known how long the tasks are
+  m_self.keep_newest(false);  // until the length of the tasks is known
   m_self.m_sleep.set_alarm(0);
   const bool watched = end_watch();
   m_self.m_now = tracer::now();
@@ -200,16 +205,17 @@ bool worker_idle::may_sleep() const noexcept {
           !m_owner.needs_polling());
 }
 
-/// Wakes another worker to search in place of this worker, which was woken and found work of its
-/// own: for shared work, a notification, a deadline without an alarm, or the role of watcher.
+/// Called when this worker was woken and found work in its own queues. Wakes another worker to
+/// search in its place if there is shared work, a notification or a deadline without an alarm, or
+/// if this worker was the watcher.
 void worker_idle::hand_over(bool watched) noexcept {
   if (watched || m_owner.shared_work_in_sight() || m_owner.notified() || !m_owner.alarm_is_set())
     m_owner.wake_searcher();
 }
 
-/// Sleeps until it is woken, a timer is due, or a busy worker needs help. One sleeper, the watcher,
-/// checks the latter while other workers are awake: it stays on the board and checks less and less
-/// often.
+/// Sleeps until it is woken, a timer is due, or a busy worker needs help. One sleeping worker, the
+/// watcher, checks at growing intervals whether a busy worker needs help, as long as other workers
+/// are awake. Meanwhile it still counts as sleeping.
 void worker_idle::sleep_until_woken(bool fenced) noexcept {
   sleep_state& state = m_self.m_sleep;
   const std::uint64_t deadline = wake_up_time(fenced);

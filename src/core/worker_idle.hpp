@@ -9,8 +9,8 @@
 
 namespace starling::detail {
 
-/// Pause after the theft of a tiny task, which costs more cache misses on both cores than it saves
-/// time. It doubles with each such theft.
+/// Pause after the theft of a tiny task: the cache misses of such a theft on both cores cost more
+/// time than it saves. The pause doubles with each such theft.
 class theft_pause {
  public:
   [[nodiscard]] bool is_over(std::uint64_t now) const noexcept { return now >= m_end; }
@@ -53,7 +53,7 @@ class worker_idle {
   promise_base* spin() noexcept;
   promise_base* search() noexcept;
   promise_base* steal_from_any() noexcept;
-  bool sleep() noexcept;  // returns whether it was the watcher
+  bool sleep() noexcept;  // returns whether this worker was the watcher
   void sleep_until_woken(bool fenced) noexcept;
   void hand_over(bool watched) noexcept;
   bool end_watch() noexcept;
@@ -61,14 +61,14 @@ class worker_idle {
   [[nodiscard]] bool all_asleep() const noexcept;
   [[nodiscard]] bool may_sleep() const noexcept;
   [[nodiscard]] std::uint64_t wake_up_time(bool fenced) const noexcept;
-  [[nodiscard]] std::uint64_t spin_ns() const noexcept;  // the time that the user has chosen
+  [[nodiscard]] std::uint64_t spin_ns() const noexcept;  // the option `spin_us` in ns
 
   worker& m_self;
   scheduler_impl& m_owner;
   idle_board& m_board;
   std::vector<progress_reading> m_seen;  // last reading of each worker's progress
   theft_pause m_pause;
-  spin_patience m_patience;        // used in a connected runtime
+  spin_patience m_patience;        // used in a runtime connected to other processes
   bool m_awaits_messages = false;  // the last search ended with work pinned to this worker
 };
 

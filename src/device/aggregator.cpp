@@ -63,7 +63,7 @@ aggregator::aggregator(device& target, aggregation how) : m_device(&target), m_h
   if (how.most == 0 || how.streams == 0 || how.depth == 0)
     throw usage_error(
         "aggregator: most, streams and depth must be at least 1 (most = 1 aggregates nothing)");
-  constexpr std::size_t limit = 65'536;  // each batch reserves places for `most` members
+  constexpr std::size_t limit = 65'536;  // limit of `most`: each batch reserves that many places
   if (how.most > limit)
     throw usage_error("aggregator: most = " + std::to_string(how.most) + " is beyond " +
                       std::to_string(limit));

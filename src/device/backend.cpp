@@ -3,7 +3,7 @@
 
 #include <starling/core/error.hpp>
 
-/// What backends without a function of backend_device do.
+/// Default implementations of backend_device, for backends that do not support a function.
 namespace starling::detail {
 
 std::unique_ptr<backend_stream> backend_device::adopt_stream(void*, const stream_request&) {

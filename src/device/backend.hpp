@@ -42,8 +42,8 @@ namespace starling::detail {
 using completion_word = std::atomic<std::uint64_t>;
 static_assert(sizeof(completion_word) == 8 && completion_word::is_always_lock_free);
 
-/// Receiver of a backend's own notifications of passed marks and failures. One per stream;
-/// outlives the marks.
+/// Receiver of a backend's own notifications of passed marks and failures. There is one listener
+/// for each stream; it outlives the marks.
 class completion_listener {
  public:
   /// Records that all marks up to `sequence` are passed: stores the word and makes waiters ready.
@@ -62,9 +62,9 @@ class completion_listener {
   virtual void reached_next() noexcept = 0;
 };
 
-/// Receives failures of single members of a merged submission, from a backend that recovers. Member
-/// i is kernel i of a call, or transfer i of a copy. Later operations skip a failed member; the
-/// remaining members continue, and the batch counts as passed. Outlives the work.
+/// Receives from a backend that recovers the failures of single members of a merged submission.
+/// Member i is kernel i of a call, or transfer i of a copy. Later operations skip a failed member;
+/// the remaining members continue, and the batch counts as passed. Outlives the work.
 class member_observer {
  public:
   /// Records that kernel `what` of member `which` threw `cause`. Any thread, concurrently, also
@@ -87,7 +87,8 @@ class backend_event {
   /// @throws device_error when the device failed before it
   [[nodiscard]] virtual bool is_complete() = 0;
 
-  /// The recording stream, set by `stream_state::record`; null for events of marks and barriers.
+  /// The stream that recorded the event, set by `stream_state::record`; null for events of marks
+  /// and barriers.
   const stream_state* origin = nullptr;
 };
 
@@ -110,14 +111,14 @@ class backend_graph {
   std::vector<operation> contents;
 };
 
-/// A request to report the completion of everything submitted before it.
+/// A request to report the completion of all operations submitted before it.
 struct completion_mark {
   completion_kind how;                   // word, event or callback
   std::uint64_t sequence;                // 1, 2, 3 … per stream
   completion_word* word;                 // for word: store `sequence` here, device side
   std::shared_ptr<backend_event> point;  // for event: the event to record
   completion_listener* listener;         // for callback, and where the backend notifies by itself
-  bool foreign = false;  // code outside Starling may have submitted to the stretch, by `native()`
+  bool foreign = false;  // other code may have submitted work to the stretch, by `native()`
 };
 
 /// The purpose of a wait for an event.
@@ -128,19 +129,19 @@ enum class dependency {
 
 /// An in-order queue.
 ///
-/// Failure: a backend that can recover (host) skips the remainder of the stretch, that is,
-/// everything up to the next mark, calls `listener->failed` and continues after the mark. A backend
-/// that cannot (CUDA, SYCL) returns the error from `query_error`, for all streams of the device,
-/// permanently. Exceptions of code that users submitted by `native()` never stop a stream: if the
-/// vendor's runtime reports them, `listener->failed` is called and the remainder of the stretch
-/// runs.
+/// Failure: a backend that can recover (host) skips the remaining operations of the stretch, up to
+/// the next mark, calls `listener->failed` and continues after the mark. A backend that cannot
+/// (CUDA, SYCL) returns the error from `query_error`, for all streams of the device, permanently.
+/// Exceptions of code that users submitted by `native()` never stop a stream: if the vendor's
+/// runtime reports them, `listener->failed` is called and the remainder of the stretch runs.
 class backend_stream {
  public:
   virtual ~backend_stream() = default;
 
   /// Queues the kernels of a call and copies their objects before it returns. Results are bitwise
-  /// those of one call per kernel. If the call is refused after some kernels have started, their
-  /// number is stored by `kernel_call::note_started`. @throws usage_error when there is no launcher
+  /// equal to those of a separate call for each kernel. If the call is refused after some kernels
+  /// have started, their number is stored by `kernel_call::note_started`. @throws usage_error when
+  /// there is no launcher
   virtual void launch(const kernel_call& call) = 0;
   /// Queues one or more transfers, each between any two addresses that the device reaches. They run
   /// in any order: no destination overlaps the source or destination of another transfer. Copies
@@ -148,9 +149,10 @@ class backend_stream {
   /// earlier, and backends that cannot recover ignore it.
   virtual void copy(std::span<const transfer> transfers, member_observer* observer) = 0;
   /// Queues two or more sequences of one shape, each run in its order, without an order between
-  /// sequences. For a backend that gains more from locality in one sequence's memory than from
-  /// large launches. The lists must not change until the work is over. Returns false when nothing
-  /// was queued: the caller then launches position by position. Not called in a capture.
+  /// sequences. For a backend on which running one sequence after the other, while its memory is in
+  /// a cache, is faster than large launches. The lists must not change until the work is over.
+  /// Returns false when nothing was queued: the caller then merges the operations of all sequences
+  /// position by position. Not called in a capture.
   virtual bool run_sequences(std::span<const operation_list* const> sequences,
                              member_observer& observer) {
     static_cast<void>(sequences);
@@ -262,8 +264,8 @@ struct backend_traits {
   bool traces;
   /// Streams continue after a failed stretch; else the first failure is final for the device.
   bool recovers;
-  /// The backend of its events and native streams: another backend if this one is built on it
-  /// (Kokkos).
+  /// The backend whose events and native streams it uses: itself, or the backend on which it is
+  /// built (Kokkos).
   backend_kind family = kind;
 };
 
@@ -271,7 +273,7 @@ struct backend_traits {
 struct backend_request {
   runtime* owner;
   completion_kind completion;
-  worker* home;                // any worker of the runtime: waiters reach the scheduler through it
+  worker* home;                // any worker of the runtime: gives waiters the scheduler
   std::vector<int> which;      // devices by the backend's own numbers; empty: the first `count`
   int count = 0;               // 0: all present devices (one on the host)
   const char* label = "host";  // name of the host backend's devices in errors and traces
@@ -305,14 +307,14 @@ void deallocate_host_memory(void* memory) noexcept;
 /// CUDA's result (Kokkos). Does nothing in a program linked without CUDA.
 /// @throws device_error when that error ended the device's context
 void clear_cuda_error();
-/// Checks such launches afterwards. @throws device_error naming `kernel` when CUDA refused one
+/// Called after such launches of `kernel`. @throws device_error naming it when CUDA refused one
 void check_cuda_launch(const char* kernel);
 /// Makes the CUDA backend. @throws backend_unavailable naming -DSTARLING_CUDA=ON in a program
 /// linked without CUDA, or the driver's reason when there is no device; option_error when a chosen
 /// device does not exist
 [[nodiscard]] std::unique_ptr<backend> make_cuda_backend(const backend_request& request);
 
-/// The same for SYCL (-DSTARLING_SYCL=ON) and Kokkos (-DSTARLING_KOKKOS=ON).
+/// As make_cuda_backend, for SYCL (-DSTARLING_SYCL=ON) and Kokkos (-DSTARLING_KOKKOS=ON).
 [[nodiscard]] std::unique_ptr<backend> make_sycl_backend(const backend_request& request);
 [[nodiscard]] std::unique_ptr<backend> make_kokkos_backend(const backend_request& request);
 

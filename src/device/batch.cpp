@@ -87,7 +87,7 @@ bool batch::submit(stream_state& queue) noexcept {
     for (; offset < l.size() && !alone; offset += l.at(offset).bytes, started = 0)
       submit_merged(offset, queue, started);
   } catch (...) {
-    // Not an error of the members: each may be accepted when it is submitted alone.
+    // Not reported to the members: each of them may be accepted when it is submitted alone.
     submit_each(offset, started, queue);
     return false;
   }

@@ -27,8 +27,8 @@ struct batch_place final : member_observer {
   batch_member* member;
 };
 
-/// Sequences of one shape that are launched together. Reused by its collector and destroyed with
-/// it, so a member's pointer to its batch stays valid.
+/// Sequences of one shape that are launched together. The collector reuses its batches and destroys
+/// them only at its own end, so a member's pointer to its batch stays valid.
 struct batch final : member_observer, completion_node {
   batch(collector& home, std::size_t most);
 
@@ -50,7 +50,8 @@ struct batch final : member_observer, completion_node {
   std::vector<batch_place> places;
   pumped_stream* launched_on = nullptr;  // set when the batch leaves the queue
   // Guarded by the collector's lock:
-  std::uint64_t generation = 0;    // number of launches; a member with an older number is launched
+  // Number of launches; a member with an older number has been launched.
+  std::uint64_t generation = 0;
   batch* next = nullptr;           // link in the queue of gathering batches or in the unused list
   batch* next_alike = nullptr;     // link in a hash chain
   std::uint64_t committed_ns = 0;  // sum of the commit times of members that had to wait

@@ -52,7 +52,8 @@ bool collector::commit(batch_member& m) {
   if (m.operations.empty()) return false;
   batch* leaving = nullptr;
   pumped_stream* pumped = nullptr;
-  // Tasks may wait for the batch that this outside thread launches; that is not a hang.
+  // On a thread outside the runtime: tasks may wait for the batch that this thread launches, which
+  // is not a hang.
   std::optional<external_work> outside;
   if (runtime::current() != &m_device->owner()) [[unlikely]]
     outside.emplace(m_device->owner().hold_external_work());
@@ -87,7 +88,8 @@ bool collector::commit(batch_member& m) {
 
 strand collector::run_pump(pumped_stream& s) {
   for (;;) {
-    // A batch that is over already may have been waited for in place: let other tasks run first.
+    // If the batch is over already, this worker may have waited for it in `launch`: other tasks run
+    // first.
     while (batch* leaving = next_for(s))
       if (!launch(*leaving)) co_await yield();
     co_await park_awaiter{*this, s};
@@ -108,10 +110,11 @@ bool collector::launch(batch& b) noexcept {
     ++m_counts.divided;
   }
   try {
-    if (subscribe(queue, b)) return true;  // members are notified later, or already
+    if (subscribe(queue, b)) return true;  // members will be notified, or have been already
   } catch (...) {
     b.error = std::current_exception();
-    // No mark will report the end of the submitted work, which refers to the members and the batch.
+    // Waits, because no mark will report the end of the submitted work, which refers to the members
+    // and the batch.
     queue.synchronize();
   }
   finish(b);

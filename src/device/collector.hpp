@@ -34,9 +34,9 @@ struct pumped_stream {
 /// Gathers an aggregator's sequences of one priority into batches.
 ///
 /// A batch is gathering (in the queue, oldest first, and in a hash chain by its shape), in flight
-/// on a stream, or unused. Invariant: while a batch gathers, a stream has a batch in flight or its
-/// pump is scheduled. A completion starts the pump if a batch gathers, so every batch is launched
-/// eventually. Owned by the device, because work may outlive the aggregator.
+/// on a stream, or unused. Invariant: while a batch gathers, at least one stream has a batch in
+/// flight or a scheduled pump. A completion starts the pump if a batch gathers, so every batch is
+/// launched eventually. Owned by the device, because work may outlive the aggregator.
 class collector {
  public:
   /// @throws device_error
@@ -45,7 +45,8 @@ class collector {
   collector(const collector&) = delete;
   collector& operator=(const collector&) = delete;
 
-  /// See the functions of the same names in aggregator.hpp.
+  /// As the free functions `commit`, `withdraw`, `cancel`, `keep_collector` and `let_collector_go`,
+  /// which aggregator.hpp describes.
   [[nodiscard]] bool commit(batch_member& m);
   [[nodiscard]] bool withdraw(batch_member& m) noexcept;
   void cancel(batch_member& m) noexcept;
@@ -62,8 +63,8 @@ class collector {
   [[nodiscard]] aggregation_statistics statistics() const noexcept;
   /// Records that no more sequences will be committed.
   void abandon() noexcept;
-  /// Returns whether it may be destroyed: abandoned, no batch in use, no pump running, no stop
-  /// request possible.
+  /// Returns whether the collector may be destroyed: it is abandoned, no batch is in use, no pump
+  /// runs and no stop request is possible.
   [[nodiscard]] bool is_abandoned() const noexcept;
 
  private:
@@ -73,7 +74,7 @@ class collector {
   strand run_pump(pumped_stream& s);
   /// Returns the batch that the pump launches next: the oldest; null if none or the stream is full.
   [[nodiscard]] batch* next_for(pumped_stream& s) noexcept;
-  /// Submits a batch that has left the queue. Returns false when its work is over already.
+  /// Submits a batch that was removed from the queue. Returns false when its work is over already.
   bool launch(batch& b) noexcept;
   void trace(const batch& b) noexcept;
   // Called under the lock:
@@ -102,7 +103,7 @@ class collector {
   mutable spin_lock m_lock;  // guards the members below
   bool m_abandoned = false;
   std::size_t m_streams_with_room;
-  std::vector<std::unique_ptr<batch>> m_batches;  // all
+  std::vector<std::unique_ptr<batch>> m_batches;  // owns all batches
   batch* m_unused = nullptr;
   std::size_t m_in_use = 0;
   batch* m_oldest = nullptr;  // of the gathering batches

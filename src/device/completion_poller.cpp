@@ -51,8 +51,8 @@ void completion_poller::watch(stream_state& s) noexcept {
   while (!m_arrived.compare_exchange_weak(s.next_watched, &s, std::memory_order_release,
                                           std::memory_order_relaxed)) {
   }
-  // Only the owner's workers poll. The calling worker may compute for long before it polls, so the
-  // first watched stream wakes another worker. For later streams a worker is awake already.
+  // Only the owner's workers poll. The calling worker may compute for long before it polls, so for
+  // the first watched stream another worker is woken. For later streams one is awake already.
   if ((first && m_must_poll) || runtime::current() != m_owner) m_owner->notify_pollers();
 }
 

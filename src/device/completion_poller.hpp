@@ -16,7 +16,7 @@ namespace starling::detail {
 /// watched while it has waiters, unless its backend notifies for each mark.
 class completion_poller final : public poller {
  public:
-  /// After this time without progress of a stream, its device is queried for errors.
+  /// When a stream has made no progress for this time, its device is queried for errors.
   static constexpr std::uint64_t stall_ns = 100'000'000;
 
   /// `must_poll`: completions are found only by polling, so a worker must stay awake for them.

@@ -59,7 +59,7 @@ future<void> get_future(device& target, native_stream work) {
 
 future<void> get_future(device& target, native_event point) {
   require_cuda(target, "get_future");
-  // An idle stream, so that the future does not wait for unrelated work.
+  // Uses an idle stream of the pool, so that the future does not wait for unrelated work.
   const stream ordered = target.make_stream();
   ordered.state().wait_native(point);
   return ordered.get_future();

@@ -100,9 +100,10 @@ detail::stream_state& device::impl::adopt(void* native) {
   if (const auto known = adopted.find(native); known != adopted.end()) return *known->second;
   detail::stream_state& s = add_stream(priority::normal);
   try {
-    adopted[native] = &s;  // first: the poller refers to an open stream, so it cannot be removed
+    // Before `open`: the poller then refers to the stream, which can no longer be removed.
+    adopted[native] = &s;
     s.open(backend->adopt_stream(native, {priority::normal, s.id(), &s}), true);
-    s.borrow();  // never recycled: the native stream belongs to its maker
+    s.borrow();  // never recycled: the native stream has another owner
   } catch (...) {
     adopted.erase(native);
     streams.pop_back();

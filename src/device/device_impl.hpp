@@ -69,10 +69,10 @@ struct device::impl {
   std::vector<std::unique_ptr<detail::stream_state>> streams;
   std::vector<detail::stream_state*> spare;
   std::map<void*, detail::stream_state*> adopted;
-  std::vector<void*> word_slabs;  // pinned
+  std::vector<void*> word_slabs;  // pinned memory of the completion words
   std::unique_ptr<stream_pool> pool;
   std::map<int, division> divisions;  // by the requested number of compute units
-  std::mutex collecting;              // guards `collectors`; `mutex` may be taken under it
+  std::mutex collecting;              // guards `collectors`; `mutex` may be taken while it is held
   std::vector<std::unique_ptr<detail::collector>> collectors;
 
  private:

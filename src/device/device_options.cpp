@@ -133,7 +133,7 @@ device_options device_options::read(const runtime_options& options) {
   device_options result;
   result.backend = choose<backend_choice>(options, "backend", result.backend, backends);
   // Words and events are both polled. On SYCL events are faster: a query costs 40 ns and, on the
-  // CPU device, also advances the work; a word needs a command of its own.
+  // CPU device, also advances the work; storing a word takes a separate command.
   if (result.backend == backend_choice::sycl) result.completion = completion_kind::event;
   result.completion =
       choose<completion_kind>(options, "completion", result.completion, completions);

@@ -30,8 +30,8 @@ struct device_options {
   bool barriers = false;     // redundant barriers between operations of a stream
   peer_memory memory = peer_memory::map;
 
-  /// Returns the devices of this share of `present` devices: exclusive ones, or one device shared
-  /// with other ranks if there are fewer devices than shares.
+  /// Returns this rank's share of `present` devices: devices that no other rank uses, or one device
+  /// shared with other ranks if there are fewer devices than shares.
   [[nodiscard]] std::vector<int> devices_of_share(int present) const;
   /// Reads and checks the options. @throws option_error naming option, value and accepted values
   [[nodiscard]] static device_options read(const runtime_options& options);

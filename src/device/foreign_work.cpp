@@ -26,7 +26,7 @@ class foreign_poller final : public poller {
     future<std::unique_ptr<foreign_work>> result = added.front().over.get_future();
     {
       std::lock_guard lock(m_lock);
-      // Counted before a poll can find the item and lower the count.
+      // Counted first, because a poll that finds the item lowers the count.
       m_count.fetch_add(1, std::memory_order_seq_cst);
       m_arrived.splice(m_arrived.end(), added);
     }
@@ -75,11 +75,11 @@ class foreign_poller final : public poller {
   }
 
   runtime* m_owner;
-  // Items under way or not delivered yet. seq_cst: one total order with the other values that the
-  // hang diagnosis reads.
+  // Number of items whose work is incomplete or not delivered yet. seq_cst: one total order with
+  // the other values that the hang diagnosis reads.
   std::atomic<std::size_t> m_count{0};
   spin_lock m_lock;
-  // Lists, because a poll moves items and must not allocate for that.
+  // Linked lists, because a poll moves items from one to the other and must not allocate.
   std::list<item> m_arrived;  // guarded by m_lock
   std::list<item> m_watched;  // accessed by the polling thread only
 };

@@ -31,14 +31,14 @@ namespace detail {
 
 const char* kernel_entry::name() noexcept {
   if (given_name != nullptr) return given_name;
-  // Acquire pairs with the release below: the text is complete.
+  // Acquire pairs with the release below, so that the text is complete when the pointer is read.
   if (const char* known = demangled.load(std::memory_order_acquire)) return known;
   char* readable = demangled_copy(type->name());
   if (readable == nullptr) return type->name();
   const char* expected = nullptr;
   if (demangled.compare_exchange_strong(expected, readable, std::memory_order_acq_rel))
     return readable;
-  std::free(readable);  // another thread was faster
+  std::free(readable);  // another thread has stored the name first
   return expected;
 }
 

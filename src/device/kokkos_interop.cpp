@@ -30,9 +30,9 @@ struct queued_work {
   std::mutex* turn;  // the lock of its instance
 };
 
-/// Runs pieces of queued work. Work of one piece runs on the instance itself, which may be the only
-/// instance of the process and in use by another runtime: hence the lock. Pieces of divided work
-/// have instances of their own.
+/// Runs pieces of queued work. Work of one piece runs on the instance itself; another runtime may
+/// use the same instance, which may be the only one of the process: hence the lock. Each piece of
+/// divided work has a separate instance.
 void run_pieces(const kernel_call& call, std::int64_t first, std::int64_t last) {
   const auto& [work, turn] = *static_cast<const queued_work*>(call.object);
   if (work->pieces() != 1) return work->run(first, last);

@@ -90,7 +90,7 @@ void* recycling_allocator::find(std::size_t size_class, detail::stream_state* or
 void* recycling_allocator::take_cached(std::size_t size_class,
                                        detail::stream_state* order) noexcept {
   std::vector<block>& free = m_free[size_class];
-  // Device memory only: to other kinds the host writes without waiting for the stream.
+  // Device memory only: the host writes to the other kinds without waiting for the stream.
   const bool own_at_once = m_kind == memory_kind::device;
   const auto usable = [=](const block& b) {
     return b.order == nullptr || (own_at_once && b.order == order) || b.order->has_passed(b.mark);
@@ -172,7 +172,7 @@ void* recycling_allocator::take_behind_event(std::size_t size_class, detail::str
     std::lock_guard lock(m_lock);
     std::vector<block>& free = m_free[size_class];
     if (free.empty()) return nullptr;
-    found = free.front();  // freed longest ago
+    found = free.front();  // the block that was freed first
     free.erase(free.begin());
     m_statistics.cached -= bytes;
     m_statistics.in_use += bytes;
@@ -193,9 +193,9 @@ void* recycling_allocator::take_behind_event(std::size_t size_class, detail::str
   return found->memory;
 }
 
-/// Waits for the streams that use cached blocks, as the last resort. A block is free only when its
-/// stream has passed a mark that may not be requested yet: `finish` requests it. Returns false when
-/// waiting cannot make room.
+/// Waits for the streams that use cached blocks; called when all other ways to get memory have
+/// failed. A block can be freed only when its stream has passed a mark; `finish` requests that mark
+/// if that has not been done. Returns false when waiting cannot make room.
 bool recycling_allocator::wait_for_cached(std::size_t bytes) {
   std::vector<detail::stream_state*> streams;
   {
@@ -211,7 +211,7 @@ bool recycling_allocator::wait_for_cached(std::size_t bytes) {
     try {
       s->finish();
     } catch (const error&) {
-      // The stream captures, or its device is lost: its blocks stay cached and in use.
+      // The stream is in a capture, or its device is lost: its blocks stay cached.
     }
   }
   return !streams.empty();
@@ -235,8 +235,8 @@ void recycling_allocator::deallocate(void* memory, std::size_t bytes,
 
 std::size_t recycling_allocator::trim() noexcept { return trim_to(0); }
 
-/// If more than `keep` bytes are cached, removes a largest of the blocks that no stream uses any
-/// more.
+/// If more than `keep` bytes are cached, removes and returns one of the largest blocks that no
+/// stream uses any more.
 std::optional<recycling_allocator::surplus> recycling_allocator::take_surplus(
     std::size_t keep) noexcept {
   std::lock_guard lock(m_lock);

@@ -39,7 +39,8 @@ class strand {
   }
   [[nodiscard]] promise_base& promise() const noexcept { return m_frame.promise(); }
 
-  /// Sets the home worker and the priority. Called before the first schedule, see promise_base.
+  /// Sets the home worker and the priority. Called before the strand is first scheduled; see
+  /// promise_base.
   void settle(worker& home, starling::priority priority) noexcept {
     promise().home = &home;
     promise().priority = priority;

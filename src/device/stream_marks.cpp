@@ -15,9 +15,10 @@ bool stream_marks::may_delay() const noexcept {
          m_context->completion == completion_kind::word;
 }
 
-/// Chooses the kind of the next mark. Between two copies a word costs the device as much as a small
-/// copy, an event nothing. While event marks are pending, later marks are events too: the host
-/// stores the word for an event and must not overwrite a later number stored by the device.
+/// Chooses the kind of the next mark. Between two copies the store of a word costs the device as
+/// much as a small copy, while an event costs no device time. While event marks are pending, later
+/// marks are events too: the host stores the word for an event and must not overwrite a later
+/// number stored by the device.
 completion_kind stream_marks::kind_of(urgency when) const noexcept {
   if (m_context->completion == completion_kind::block) return completion_kind::word;
   return when == urgency::overdue || has_events() ? completion_kind::event : m_context->completion;
@@ -31,12 +32,13 @@ std::uint64_t stream_marks::request(urgency when, backend_stream& queue) {
     return next;
   }
   completion_mark mark{kind_of(when), next, m_word, nullptr, m_listener, is_foreign()};
-  // Foreign marks may store their word by another path (SYCL: a host task). Until they are passed,
-  // later marks use that path too; otherwise an earlier number could overwrite a later one. Events
-  // are queried in order anyway.
+  // The words of foreign marks may be stored by other means (SYCL: a host task). Until these marks
+  // are passed, later words are stored by the same means; otherwise an earlier number could
+  // overwrite a later one. Events need no such rule, because they are queried in order.
   if (mark.how == completion_kind::word && passed() < m_last_foreign) mark.foreign = true;
   if (mark.foreign) m_last_foreign = next;
-  std::list<pending_event> fresh;  // allocated first: a queued mark must get into m_events
+  // Allocated first: once the mark is queued, its insertion into m_events must not fail.
+  std::list<pending_event> fresh;
   if (mark.how == completion_kind::event) {
     mark.point = m_context->owner->internals().backend->make_event();
     fresh.push_back({next, mark.point});

@@ -30,12 +30,14 @@ struct stream_context {
   mutable std::atomic<bool> loss_told{false};
 };
 
-/// When a mark is requested: now; later, by the poller once the previous mark is passed, or before
-/// an operation other than `pull`; by the poller for an earlier lazy request, between two copies.
+/// When a mark is requested. `now`: at once. `lazy`: later, by the poller once the previous mark is
+/// passed, or before the next operation other than `pull`. `overdue`: by the poller, for an earlier
+/// lazy request.
 enum class urgency { now, lazy, overdue };
 
-/// The code that may submit to a stream's queue: Starling; also other code, until the handles are
-/// released or, if that code made the queue, for ever.
+/// The code that may submit to a stream's queue. `own`: Starling only. `foreign_for_a_loan`: also
+/// other code, until the stream's handles are released. `foreign`: also other code, for ever,
+/// because that code made the queue.
 enum class submitters { own, foreign_for_a_loan, foreign };
 
 /// The marks of a stream, which number the requests for completion; a stretch is the work between
@@ -91,7 +93,7 @@ class stream_marks {
 
   const stream_context* m_context;
   completion_listener* m_listener;
-  completion_word* m_word;  // last mark passed; stored by the device or by pass()
+  completion_word* m_word;  // number of the last mark passed; stored by the device or by pass()
 
   // Written under the submit lock:
   bool m_dirty = false;  // work was submitted after the last mark
@@ -101,8 +103,9 @@ class stream_marks {
   std::atomic<std::uint64_t> m_last{0};
   std::atomic<std::uint64_t> m_last_event{0};  // the last requested mark that is an event
 
-  spin_lock m_event_lock;             // guards m_events; not held during driver calls
-  std::list<pending_event> m_events;  // of marks not seen to be passed, oldest first
+  spin_lock m_event_lock;  // guards m_events; not held during driver calls
+  // Events of marks that are not known to be passed, oldest first.
+  std::list<pending_event> m_events;
 };
 
 }  // namespace starling::detail

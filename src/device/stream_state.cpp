@@ -44,8 +44,8 @@ void stream_state::give_back() noexcept {
   if (last) m_context->owner->internals().recycle(*this);
 }
 
-/// Ends the stretch with a mark: its errors cannot reach the next user, and its completion is
-/// known.
+/// Called when the users release the stream. Ends the stretch with a mark, so that its errors do
+/// not reach the next user and its completion is detected.
 void stream_state::end_loan() noexcept {
   const bool is_lost = m_waiters.loss() != nullptr;
   try {
@@ -70,7 +70,8 @@ bool stream_state::subscribe(completion_node& node, urgency when) {
     requested = mark(when);
   }
   if (m_context->completion == completion_kind::block) synchronize();
-  const std::uint64_t seen = m_marks.passed();  // first: the poller must see any later progress
+  // Read before the node is linked: later passes then count as progress.
+  const std::uint64_t seen = m_marks.passed();
   const auto entry = m_waiters.add(node, requested, m_marks);
   if (entry != stream_waiters::entry::to_watch) return entry == stream_waiters::entry::linked;
   m_seen = seen;
@@ -82,8 +83,9 @@ bool stream_state::subscribe(completion_node& node, urgency when) {
 void stream_state::reached(std::uint64_t sequence) noexcept {
   m_marks.pass(sequence);
   if (!m_waiters.complete(sequence)) return;
-  // The last worker may have fallen asleep in between because work was in flight. It must check
-  // again, or the end of the run would stay undetected. A calling worker checks by itself.
+  // The last worker may have fallen asleep before, because work was in flight. It must check again,
+  // or the end of the run would stay undetected. If the calling thread is a worker, that worker
+  // checks before it sleeps.
   runtime& run = m_context->owner->owner();
   if (runtime::current() != &run) run.notify_pollers();
 }
@@ -139,7 +141,7 @@ void stream_state::synchronize() noexcept {
     m_queue->synchronize();
   } catch (const device_error&) {
     m_waiters.lose(std::current_exception());
-  } catch (...) {  // no memory for the wait: the device is not lost
+  } catch (...) {  // no memory for the wait, which does not mean that the device is lost
     report_unhandled(*m_context->home, std::current_exception());
   }
 }

@@ -31,8 +31,8 @@ class stream_state final : public completion_listener {
   stream_state(const stream_state&) = delete;
   stream_state& operator=(const stream_state&) = delete;
 
-  /// Called once, before use. `adopted`: code outside Starling submits to the queue too, so every
-  /// request needs a mark.
+  /// Called once, before use. `adopted`: other code submits to the queue, too, so every request for
+  /// completion needs a new mark.
   void open(std::unique_ptr<backend_stream> queue, bool adopted);
 
   [[nodiscard]] const stream_context& context() const noexcept { return *m_context; }
@@ -56,7 +56,7 @@ class stream_state final : public completion_listener {
   void launch(const kernel_call& call);
   void copy(std::span<const transfer> transfers, member_observer* observer = nullptr);
   void pull(const transfer& one);  // may be queued between a lazy request and its mark
-  /// Returns false when nothing was queued, see backend_stream.
+  /// Returns false when no operation was queued: see backend_stream.
   [[nodiscard]] bool run_sequences(std::span<const operation_list* const> sequences,
                                    member_observer& observer);
   void fill(void* dst, const void* value, std::size_t element, std::size_t count);
@@ -75,7 +75,7 @@ class stream_state final : public completion_listener {
   /// Returns whether all work is over; requests a mark if needed. @throws device_error when the
   /// device is lost
   [[nodiscard]] bool is_idle();
-  /// Returns the mark that completes everything submitted so far; 0 when it is over already.
+  /// Returns the mark that completes all operations submitted so far; 0 when they are over already.
   [[nodiscard]] std::uint64_t position() noexcept;
   [[nodiscard]] bool has_passed(std::uint64_t mark) noexcept;
   /// Waits on the calling thread. Errors are recorded for the waiters.

@@ -20,7 +20,8 @@ void stream_state::note(span_kind kind, const char* name, bool captured) {
     m_context->tracer->count(kind, name);
 }
 
-/// Requests the mark of a lazy request. Called before work that its waiter must not wait for.
+/// Requests the mark of a lazy request. Called before the submission of work for which the waiter
+/// of that request must not wait.
 void stream_state::end_delay() {
   if (m_marks.is_delayed()) mark(urgency::now);
 }
@@ -32,8 +33,8 @@ void stream_state::put_barrier() {
   m_queue->wait(point, dependency::order);
 }
 
-/// Submits an operation that a graph may hold. The stream is prepared before it is queued: a
-/// refused operation may be queued in part, so there is work in any case, and an operation already
+/// Submits an operation that a graph may hold. The marks and the barrier come before the operation:
+/// even a refused operation may be queued in part, so that there is work, and an operation that is
 /// queued must not fail because of a refused barrier.
 template <class Operation>
 void stream_state::submit(delay lazy_mark, span_kind kind, const char* name,

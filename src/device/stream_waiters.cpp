@@ -23,8 +23,8 @@ bool concerns(const stream_failures::record& f, const completion_node& node) noe
 }  // namespace
 
 void stream_failures::add(std::uint64_t sequence, std::exception_ptr error) noexcept {
-  // Delivered errors are kept for a while: another waiter of the same stretch may have its mark
-  // without being in the list yet.
+  // Some delivered errors are kept, because another waiter of the same stretch may have requested
+  // its mark and not be linked yet.
   if (std::ranges::count(m_records, true, &record::observed) >= remembered_failures)
     m_records.erase(std::ranges::find(m_records, true, &record::observed));
   try {
@@ -176,7 +176,7 @@ void stream_waiters::release(std::uint64_t mark) noexcept {
 }
 
 void stream_waiters::report_stale() noexcept {
-  for (;;) {  // one at a time: a list would need memory
+  for (;;) {  // one at a time, because a list of them would need memory
     stream_failures::record found{};
     {
       const std::lock_guard lock(m_wait_lock);

@@ -13,12 +13,13 @@
 
 namespace starling::detail {
 
-/// Failures of a stream's stretches. Each is kept until it is stale: its users have released their
-/// handles and no waiter can get it any more.
+/// Failures of a stream's stretches. Each failure is kept until it is stale: the users of the
+/// stretch have released their handles and no waiter can get the failure any more.
 class stream_failures {
  public:
   struct record {
-    std::uint64_t first;     // first failed stretch; several share a record when memory is refused
+    // First failed stretch; a record is for several only if memory was exhausted.
+    std::uint64_t first;
     std::uint64_t sequence;  // last failed stretch of this record
     std::exception_ptr error;
     bool observed;
@@ -39,8 +40,9 @@ class stream_failures {
   std::vector<record> m_records;
 };
 
-/// The waiters for the marks of a stream, and the errors that they get. A waiter leaves the list
-/// once: completed, with its error, or withdrawn. A failure reaches a waiter or is reported.
+/// The waiters for the marks of a stream, and the errors that they get. A waiter is removed from
+/// the list once: when it is completed, possibly with an error, or when it is withdrawn. A failure
+/// is delivered to a waiter or reported.
 ///
 /// A spin lock, the wait lock, guards all members; a driver's thread takes it too. No driver call
 /// is made and no user code runs under it. A refused allocation stops neither a completion nor the
@@ -59,10 +61,10 @@ class stream_waiters {
   [[nodiscard]] bool withdraw(completion_node& node) noexcept;
   /// Completes the waiters of marks up to `mark`, of a lost device all: notifies them, outside the
   /// lock, and reports stale failures. A node may be destroyed as soon as its waiter is notified.
-  /// Returns whether there was one. They are counted until they are notified.
+  /// Returns whether there was such a waiter. Waiters are counted until they are notified.
   bool complete(std::uint64_t mark) noexcept;
-  /// The same for the poller: pushes coroutines to `ready` and returns whether the stream must
-  /// still be watched.
+  /// As `complete`, for the poller: pushes coroutines to `ready` and returns whether the stream
+  /// must still be watched.
   [[nodiscard]] bool complete(std::uint64_t mark, ready_list& ready) noexcept;
   [[nodiscard]] std::size_t count() const noexcept {
     return m_count.load(std::memory_order_relaxed);
@@ -93,7 +95,7 @@ class stream_waiters {
   completion_node* m_head = nullptr;  // in order of marks
   completion_node* m_tail = nullptr;
   std::atomic<std::size_t> m_count{0};  // read without the lock
-  bool m_watched = false;               // in the poller's lists
+  bool m_watched = false;               // whether the stream is in the poller's lists
   stream_failures m_failures;
   std::uint64_t m_released = 0;
   std::exception_ptr m_loss;

@@ -14,7 +14,7 @@ namespace starling::detail {
 /// does not lock it again.
 class submit_lock : public std::mutex {
  public:
-  [[nodiscard]] bool is_capturing() const noexcept {  // the calling thread
+  [[nodiscard]] bool is_capturing() const noexcept {  // whether the calling thread captures
     return m_capturer.load(std::memory_order_relaxed) == thread_token();
   }
   // Called by the holder:

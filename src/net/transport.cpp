@@ -13,14 +13,16 @@
 namespace starling {
 namespace {
 
+constexpr const char* heartbeat_default = "1";
 constexpr detail::option_entry entries[] = {
-    {"heartbeat", "net", "SECONDS", "1", "time between heartbeats of a rank; 0: no heartbeats"}};
+    {"heartbeat", "net", "SECONDS", heartbeat_default,
+     "time between heartbeats of a rank; 0: no heartbeats"}};
 detail::module_options registered(entries);
 
 }  // namespace
 
 transport::options transport::options::read(const runtime_options& chosen) {
-  const std::string text = chosen.get("heartbeat", "1");
+  const std::string text = chosen.get("heartbeat", heartbeat_default);
   double seconds = 0;
   const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), seconds);
   if (status != std::errc() || end != text.data() + text.size() || !(seconds >= 0) || seconds > 1e6)

@@ -13,8 +13,8 @@
 namespace starling::detail {
 namespace {
 
-/// Beginning of a load. The list of receiving ranks follows, unless those are all ranks, and then
-/// the message, with its original alignment.
+/// Beginning of a load. The list of receiving ranks follows (empty for all ranks), then the
+/// message, aligned as at its origin.
 struct load_header {
   object_id id;
   std::uint32_t listed;
@@ -170,7 +170,8 @@ void broadcast_tree::take(int from, message m) {
 /// Forwards the load without copying it.
 void broadcast_tree::hand_on(const load& l, shared_received_message& whole) {
   const audience all(l.origin, m_job.size(), l.listed);
-  const std::shared_ptr<const void> owner = whole.lend();  // also takes it out of its window
+  // Also takes the load out of the window of its sender.
+  const std::shared_ptr<const void> owner = whole.lend();
   const std::size_t first = room_before(l.listed.size());
   all.tree_around(m_job.rank()).for_each_below([&](int position) {
     message m(first, l.call, owner);

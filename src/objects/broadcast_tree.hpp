@@ -19,18 +19,19 @@ namespace starling::detail {
 class job_impl;
 
 /// Sends large messages of one rank to several ranks. The message goes down a binary tree of ranks
-/// as a *load* with an id. Besides, its origin sends a *mark*, a small message, to each of the
-/// ranks: it gives the load's place in the sequence of the origin's messages. A mark whose load has
-/// not arrived waits like any message that names an object not made yet, and the origin's later
-/// messages wait with it. A load whose mark has not arrived is kept.
+/// as a *load* with an id. Besides, the origin sends a *mark*, a small message, to each of the
+/// ranks: the mark's position among the origin's messages is the position of the broadcast. A mark
+/// whose load has not arrived waits like any message that names an object not made yet, and the
+/// origin's later messages wait with it. A load whose mark has not arrived is kept.
 ///
 /// Ranks forward loads unchanged on arrival. A load blocks no other message: it leaves the window
-/// of the forwarding rank at once. Its bytes count for its origin until it has been processed.
+/// of the forwarding rank at once. The bytes of a load count as in flight for its origin until it
+/// has been processed.
 class broadcast_tree {
  public:
   /// Message size in bytes from which a load and marks cost less than copies.
   static constexpr std::size_t smallest_load = std::size_t{8} << 10;
-  /// For fewer ranks, the tree equals sending to each of them.
+  /// Number of ranks from which a tree differs from a send to each of them.
   static constexpr std::size_t fewest_ranks = 3;
 
   broadcast_tree(job_impl& by, object_space& space) noexcept;
@@ -50,7 +51,7 @@ class broadcast_tree {
   void refuse_left_over();
   /// Drops loads that arrive from now on and does not forward them.
   void close() noexcept;
-  /// Destroys the kept loads. After the job, when receipts are no longer reported.
+  /// Destroys the kept loads. Called after the job, when receipts are no longer reported.
   void drop_left_over() noexcept;
 
  private:

@@ -50,7 +50,8 @@ task<> tell_later(future<void> done, worker& home, std::shared_ptr<channel_opera
   tell(home, std::move(operation), error, nullptr, {});
 }
 
-/// For a receiver without a stream, on its worker: completes the receive. `by`: makes the copy.
+/// For a receiver without a stream, on its worker: completes the receive when the stream `by` has
+/// made the copy.
 task<> finish_later(std::shared_ptr<stream> by, std::shared_ptr<channel_operation> received,
                     channel_offer offer) {
   std::exception_ptr error;
@@ -72,11 +73,12 @@ bool is_read_in_place(const device& reader, const device& owner, std::size_t byt
 void try_to_reach(device& reader, device& owner) noexcept {
   try {
     static_cast<void>(reader.backend() == owner.backend() && reader.enable_peer_access(owner));
-  } catch (...) {  // no room in the driver: access stays disabled
+  } catch (...) {  // the driver has no resources for it: access stays disabled
   }
 }
 
-/// Copies the data. A remote sender is notified by the host, which must not delay later copies.
+/// Copies the data. A sender on another rank is notified by the host; `pull_bytes` does not make
+/// later copies wait for that.
 void copy_to(stream& by, void* into, const channel_offer& offer) {
   if (offer.remote != nullptr)
     by.pull_bytes(into, offer.data, offer.bytes);
@@ -84,7 +86,8 @@ void copy_to(stream& by, void* into, const channel_offer& offer) {
     by.copy_bytes(into, offer.data, offer.bytes);
 }
 
-/// Returns the stream that copies to a receiver without one: the sender's, or one of this rank.
+/// Returns the stream that copies to a receiver without a stream: the sender's, or else one of this
+/// rank's pool.
 std::shared_ptr<stream> stream_for(const channel_offer& offer) {
   if (offer.available.at != nullptr) return {std::shared_ptr<stream>(), offer.available.at};
   return std::make_shared<stream>(devices(*runtime::current()).here().pool().acquire());
@@ -220,7 +223,7 @@ void channel_end::match(channel_offer offer, channel_request request) {
     error = std::current_exception();
   }
   if (error) offer.answer(nullptr, error);
-  request.lent.reset();  // from now on the waiter alone determines how long it is lent
+  request.lent.reset();  // from now on only the waiter holds the lent memory
   received->finish(error);
 }
 
@@ -326,7 +329,8 @@ void refuse_offers(chare_core& c, const std::exception_ptr& why) {
 
 void cancel_channels(chare_core& c) noexcept {
   if (c.element_state().channels == nullptr) return;
-  // Searched again each time: a resumed waiter may make or destroy channel ends.
+  // Searches from the beginning each time, because a resumed waiter may make or destroy channel
+  // ends.
   const auto& ends = c.element_state().channels->ends;
   const auto receives = [](const channel_end* e) { return e->receives(); };
   for (auto e = std::ranges::find_if(ends, receives); e != ends.end();

@@ -88,7 +88,8 @@ void channel_outbox::send(channel_offer offer) {
   m_is_sending = true;
 }
 
-/// Does the work that belongs to the current point of the stream.
+/// Prepares a send at the current point of the stream: exports the memory, or copies it to pinned
+/// memory.
 void channel_outbox::prepare(parcel& p) {
   if (p.offer.available.at == nullptr) return;
   stream& at = *p.offer.available.at;
@@ -99,7 +100,7 @@ void channel_outbox::prepare(parcel& p) {
   if (!ready.is_ready()) return p.ready.push_back(std::move(ready));
   try {
     take_from(std::move(ready));
-  } catch (...) {  // as after a wait: the peer would wait forever
+  } catch (...) {  // ends the run, as in send_all: otherwise the peer would wait for ever
     end_run_and_close(*worker::current(), std::current_exception());
     throw;
   }
@@ -129,7 +130,7 @@ task<> channel_outbox::send_all(std::shared_ptr<channel_outbox> self) {
       box->dispatch(std::move(p));
     }
     box->m_is_sending = false;
-  } catch (...) {  // the peer would wait forever
+  } catch (...) {  // ends the run: otherwise the peer would wait for ever
     end_run_and_close(*worker::current(), std::current_exception());
   }
 }
@@ -144,7 +145,7 @@ task<> channel_outbox::send_staged(std::shared_ptr<channel_outbox> self, parcel 
       co_await std::move(*ready++);
       box->transfer(staged, tag, each);
     }
-  } catch (...) {  // the peer would wait forever
+  } catch (...) {  // ends the run: otherwise the peer would wait for ever
     end_run_and_close(*worker::current(), std::current_exception());
   }
 }
@@ -181,7 +182,7 @@ void channel_outbox::transfer(const parcel& p, std::uint64_t tag, const piece& w
 void channel_outbox::offer_mapped(parcel p) {
   const offer_note note = note_of(p, memory_way::mapped, m_job.next_tag());
   mapped_note how{*p.name, {}};
-  // An offer without a waiter needs no answer once mapping is known to work.
+  // An offer without a waiter needs no answer once an earlier answer has shown that mapping works.
   if (p.offer.sent != nullptr || m_mapping != mapping::works)
     how.reader = m_job.expect(
         std::make_unique<mapped_slot>(shared_from_this(), std::move(p.offer), note.tag));

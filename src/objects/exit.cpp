@@ -20,7 +20,8 @@ namespace starling {
 namespace detail {
 namespace {
 
-/// Keeps a runtime's jobs and network until the runtime ends: messages and arrays refer to them.
+/// Keeps a runtime's jobs and network until the runtime ends, because messages and arrays refer to
+/// them.
 class job_keeper {
  public:
   explicit job_keeper(runtime& of) : m_options(transport::options::read(of.options())) {}

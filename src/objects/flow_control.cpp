@@ -41,7 +41,7 @@ bool flow_control::take_report(int by, std::uint64_t sum) noexcept {
   }
   while (released != nullptr) {
     room_wait& w = *released;
-    released = w.next;  // read first: the waiter is in the frame that is resumed
+    released = w.next;  // read first: the waiter is part of the frame that is resumed
     schedule(*w.waiting);
   }
   return true;

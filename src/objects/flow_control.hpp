@@ -35,7 +35,7 @@ class flow_control {
     m_by_tree.fetch_add(share, std::memory_order_relaxed);
     sent(to, share);
   }
-  /// Returns the bytes sent directly to all ranks.
+  /// Returns the bytes sent to all ranks, without those sent by trees.
   [[nodiscard]] std::uint64_t sent_in_all() const noexcept;
   [[nodiscard]] std::uint64_t outstanding(int to) const noexcept {
     const rank_flow& f = of(to);
@@ -55,16 +55,17 @@ class flow_control {
   [[nodiscard]] bool take_report(int by, std::uint64_t sum) noexcept;
 
   // --- received messages
-  /// Adds processed bytes. Returns the sum to be reported to that rank; 0: nothing yet.
+  /// Adds processed bytes of messages from rank `from`. Returns the sum to be reported to that
+  /// rank; 0: no report is due.
   [[nodiscard]] std::uint64_t note_processed(int from, std::uint64_t share) noexcept;
 
  private:
   struct alignas(64) rank_flow {
     // Sums of shares. Relaxed: they publish no other data; waiters read them under the lock.
     std::atomic<std::uint64_t> sent{0};
-    std::atomic<std::uint64_t> acknowledged{0};  // of `sent`, as reported
+    std::atomic<std::uint64_t> acknowledged{0};  // part of `sent` that the receiver has reported
     std::atomic<std::uint64_t> processed{0};     // processed bytes from that rank
-    std::atomic<std::uint64_t> reported{0};      // of `processed`, as reported
+    std::atomic<std::uint64_t> reported{0};      // part of `processed` reported to the sender
     std::mutex lock;
     room_wait* waits = nullptr;
   };

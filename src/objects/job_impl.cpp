@@ -120,8 +120,9 @@ job_impl::job_impl(object_space& space, transport& network, bool is_of_process)
   for (early_message& m : std::exchange(m_early, {})) accept(m.number, m.from, std::move(m.bytes));
   m_space.owner().set_connected(true);
   m_space.owner().add_poller(*this);
-  m_space.owner().notify_pollers();  // workers asleep have not begun to watch the network
-  m_ender->watch_workers();          // early messages have been accepted before any other
+  // Wakes the workers that fell asleep before, and so have not started the network watch.
+  m_space.owner().notify_pollers();
+  m_ender->watch_workers();  // only now, so that early messages are accepted before later ones
 }
 
 job_impl::~job_impl() = default;
@@ -185,7 +186,8 @@ std::unique_ptr<reply_slot> job_impl::take_slot(std::uint64_t number) {
 void job_impl::put_back(std::uint64_t number, std::unique_ptr<reply_slot> slot) {
   const std::lock_guard guard(m_mutex);
   if (!m_is_over.load())
-    m_slots.emplace(number, std::move(slot));  // else the slot ends here, as in `leave`
+    // Otherwise the slot is destroyed here, as in `leave`.
+    m_slots.emplace(number, std::move(slot));
 }
 
 void job_impl::forget(std::uint64_t slot) noexcept {
@@ -207,7 +209,7 @@ void job_impl::over(int status, bool regular, std::exception_ptr lost) noexcept 
   m_space.close_here(regular);
   if (!regular) m_quiescence.release_all();
   const std::lock_guard guard(m_mutex);
-  if (!m_status) m_status = status;  // a repeated end may have another status
+  if (!m_status) m_status = status;  // the first end counts: a repeated one may have another status
   if (!m_failure) m_failure = std::move(lost);
   m_changed.notify_all();
 }
@@ -229,12 +231,13 @@ void job_impl::tell_end(int status, bool regular) {
 
 void job_impl::tell_end_again(int rank) {
   if (rank == 0 || !m_has_told_end.load()) return;
-  // The repeated message may arrive first, when several ranks end the run at once.
+  // When several ranks end the run at once, the repeated message may be the first to arrive.
   const int status = m_end_status.load();
   send(rank, make_end(status != 0 ? status : EXIT_FAILURE, false));
 }
 
-/// Includes the failed rank, if any: the other ranks may not have noticed the failure yet.
+/// Makes the message that ends the run. It includes the failure of a rank, if there is one, because
+/// the other ranks may not have noticed it yet.
 message job_impl::make_end(int status, bool regular) {
   std::optional<portable_error> lost;
   {

@@ -24,8 +24,8 @@
 
 namespace starling::detail {
 
-/// A run of a job on one rank: connects a space with those of the other ranks, from the meeting of
-/// the ranks until they leave.
+/// A run of a job on one rank: connects the rank's object_space with those of the other ranks, from
+/// the meeting of the ranks until they leave the job.
 ///
 /// Workers poll the network; a separate thread watches it while they sleep. The polling thread
 /// passes each message to the worker that it is for.
@@ -72,7 +72,8 @@ class job_impl final : public job, private poller {
   [[nodiscard]] int serve();
   /// On rank 0: ends the run on all ranks, with `status`. `regular`: it was not cut short.
   void tell_end(int status, bool regular);
-  /// On rank 0: sends the end again to a rank that fails afterwards, perhaps while handling it.
+  /// On rank 0: sends the end of the run again to a rank that reports an error afterwards, perhaps
+  /// while it handles the first message.
   void tell_end_again(int rank);
   /// Collective: leaves the job when all ranks have called it.
   void leave();
@@ -80,7 +81,7 @@ class job_impl final : public job, private poller {
   // --- for message handlers
   /// Notes the end of the run on this rank. `lost`: the failure of a rank, or null.
   void over(int status, bool regular, std::exception_ptr lost) noexcept;
-  /// On rank 0: notes an error of another rank that was printed there.
+  /// On rank 0: notes an error of another rank, which has printed it.
   void note_told(const std::exception_ptr& error) noexcept;
   [[nodiscard]] bool has_been_told(const std::exception_ptr& error) noexcept;
   [[nodiscard]] quiescence_detector& quiescence() noexcept { return m_quiescence; }
@@ -88,7 +89,7 @@ class job_impl final : public job, private poller {
   [[nodiscard]] broadcast_tree& broadcasts() noexcept { return m_broadcasts; }
 
   // --- for broadcast_tree
-  /// Sends a load down a tree. Its bytes count for its origin.
+  /// Sends a load to a child rank in its tree. Its bytes count for its origin.
   void send_load(int to, message m) noexcept;
   /// Returns the header of a message that rank `from` made. @throws archive_error if it is invalid
   [[nodiscard]] checked_header check_header(int from, std::span<const std::byte> bytes) const;
@@ -125,12 +126,12 @@ class job_impl final : public job, private poller {
   static void bump(std::atomic<std::uint64_t>& count) noexcept {
     count.fetch_add(1, std::memory_order_relaxed);
   }
-  /// Called within a poll, of which there is one at a time: no atomic addition is needed.
+  /// Called within a poll. Only one thread polls at a time, so no atomic addition is needed.
   void note_handed_over(std::uint64_t weight) noexcept {
     const std::uint64_t before = m_traffic.received.load(std::memory_order_relaxed);
     m_traffic.received.store(before + weight, std::memory_order_relaxed);
   }
-  /// Called within a poll. `is_of_all`: the other ranks notice the failure, too.
+  /// Called within a poll. `is_of_all`: the other ranks notice the failure themselves.
   void fail(const std::exception_ptr& error, bool is_of_all) noexcept;
   void let_go() noexcept;
   [[nodiscard]] worker& worker_at(std::size_t index) const noexcept {
@@ -176,7 +177,7 @@ class job_impl final : public job, private poller {
   std::uint64_t m_last_slot = 0;
   std::optional<int> m_status;      // set when the run is over
   std::exception_ptr m_failure;     // the first failure
-  std::exception_ptr m_told_error;  // error of another rank, printed there
+  std::exception_ptr m_told_error;  // error of another rank, which has printed it
 
   quiescence_detector m_quiescence;
   mutable std::optional<network_watch> m_watch;  // until the ranks leave

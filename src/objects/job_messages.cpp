@@ -9,7 +9,8 @@
 namespace starling::detail {
 namespace {
 
-/// Handler: the sender has processed `sum` bytes in all. Counted, as it makes coroutines ready.
+/// Handler: the sender of this message has processed `sum` bytes in all. Counted for quiescence,
+/// because it makes coroutines ready.
 struct remote_report {
   static void run(received_call& a) {
     input_archive ar = a.arguments();
@@ -96,7 +97,8 @@ void job_impl::accept(unsigned number, int from, message m) noexcept {
   }
 }
 
-/// Counts the message, for quiescence_detector, before run_ender's thread handles the failure.
+/// Counts the message as refused before run_ender's thread handles the failure, because a wave of
+/// quiescence_detector may come in between.
 void job_impl::refuse(const std::exception_ptr& error) noexcept {
   bump(m_traffic.refused);
   fail(error, false);
@@ -146,13 +148,15 @@ void job_impl::hand_over(int from, message m) {
     return m_ender->give(std::make_unique<received_call>(m_space, h, std::move(whole)));
   if (!h.is_for_every_worker) return give(*new received_call(m_space, h, std::move(whole)));
   const std::span<const std::byte> bytes = std::as_const(whole.bytes).bytes();
-  // Read first: the first worker may lend the bytes before the next arrival is made.
+  // Read before the first call is posted: its worker may lend the bytes before the next
+  // received_call is made.
   const auto shared = std::make_shared<shared_received_message>(std::move(whole));
   for (; h.worker < m_space.workers().size(); ++h.worker)
     give(*new received_call(m_space, h, shared, bytes));
 }
 
-/// Posts behind the items that earlier polls of other workers may have put into the inbox.
+/// Makes `c` ready on its worker, behind the items that earlier polls of other workers have put
+/// into that worker's inbox.
 void job_impl::post(promise_base& c) const noexcept {
   worker* here = worker::current();
   if (here == c.home)

@@ -25,7 +25,7 @@ bool mailbox::take_first(message_wait& w) noexcept {
   return false;
 }
 
-/// Conditions for a certain reference choose their messages first.
+/// Conditions for one reference number choose their messages before those for any.
 bool mailbox::take_all(message_wait& w) noexcept {
   const auto let_go = [&w] {
     for (condition& c : w.conditions) c.message = nullptr;

@@ -38,7 +38,7 @@ network_watch::~network_watch() {
 }
 
 bool network_watch::begin() noexcept {
-  // Armed each time: a poll since the last call may have consumed the event.
+  // Armed at each call, because a poll since the last call may have consumed the event.
   if (m_network.event_descriptor() < 0 || !m_network.arm()) return false;
   int state = rests;
   if (m_state.compare_exchange_strong(state, watches)) m_state.notify_one();

@@ -29,8 +29,9 @@ class network_watch {
   runtime& m_runtime;
   transport& m_network;
   std::function<void()> m_on_silence;
-  // rests → watches by a worker, back by the thread; → ends by the destructor. Sequentially
-  // consistent: a worker that finds `watches` relies on the thread to notice later messages.
+  // A worker changes rests → watches, the thread watches → rests, the destructor either to `ends`.
+  // Sequentially consistent: a worker that reads `watches` relies on the thread to detect later
+  // messages.
   static constexpr int rests = 0, watches = 1, ends = 2;
   std::atomic<int> m_state{rests};
   int m_wake;  // event descriptor that ends a poll

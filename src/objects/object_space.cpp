@@ -14,7 +14,7 @@ namespace {
 
 constinit thread_local chare_core::birth t_birth{};
 
-/// Most messages left over at the end that are named.
+/// Number of left-over messages that an error names at most.
 constexpr std::size_t most_named = 5;
 
 std::string text_of(const std::source_location& place) {
@@ -180,7 +180,7 @@ void object_space::end_run(const std::exception_ptr& error) noexcept {
 }
 
 void object_space::end_run_here(const std::exception_ptr& error) noexcept {
-  // A thread waits for the run on rank 0 only.
+  // Only on rank 0 does a thread wait for the run.
   end_and_close(m_rank == 0 ? error : nullptr);
 }
 
@@ -231,7 +231,8 @@ std::deque<received_call*>& object_space::waiting_from(int rank,
   return m_waiting[worker::current()->index()].from[2 * std::size_t(rank) + std::size_t(priority)];
 }
 
-/// In order for each rank and priority: a waiting message holds up the rank's later ones.
+/// Performs the messages of each rank and priority in order: while the first one waits, the later
+/// ones wait, too.
 void object_space::perform_waiting() noexcept {
   for (auto& list : m_waiting[worker::current()->index()].from)
     while (!list.empty() && list.front()->perform()) {
@@ -284,7 +285,7 @@ void object_space::forget(object_id id) noexcept {
   if (const auto kept = m_values.find(id); kept != m_values.end()) last.swap(kept->second.value);
 }
 
-/// Without a job no message waits.
+/// Has no effect without a job, because no message waits then.
 void object_space::announce() {
   if (m_job.load() == nullptr) return;
   for (worker* w : m_workers)
@@ -297,7 +298,7 @@ auto object_space::find(const Map& map, object_id id) const {
   std::lock_guard lock(m_mutex);
   const auto found = map.find(id);
   if (found != map.end()) return found->second;
-  // An object of another rank may still arrive; one of this rank must at least have been begun.
+  // An object of another rank may still arrive; an object of this rank must have an id already.
   const bool is_of_ours = maker_of(id) == std::uint64_t(m_rank);
   if (maker_of(id) >= std::uint64_t(m_rank_count) || count_of(id) == 0 ||
       (is_of_ours && count_of(id) > m_made.load(std::memory_order_relaxed)) ||

@@ -9,7 +9,7 @@
 namespace starling::detail {
 namespace {
 
-/// The peer of an end that receives an offer: nothing is sent to it.
+/// The peer of an end that only receives: no offer is sent to it.
 class offering_rank final : public channel_peer {
  public:
   explicit offering_rank(std::string receiver) : m_receiver(std::move(receiver)) {}

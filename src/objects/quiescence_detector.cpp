@@ -118,7 +118,8 @@ void quiescence_detector::resume_at_quiescence(promise_base& c) {
   {
     const std::lock_guard guard(m_mutex);
     if (!m_is_over) m_waiting.push(c);
-    if (m_is_over) return detail::resume_at_quiescence(c);  // the run is over: this rank alone
+    // The run is over: waits for the quiescence of this rank only.
+    if (m_is_over) return detail::resume_at_quiescence(c);
   }
   tell<wanted_arrival>(0);
 }
@@ -173,7 +174,8 @@ void quiescence_detector::on_wave(std::uint64_t wave) {
   });
 }
 
-/// Counts a refused message as the end of the run: another thread ends it, perhaps after this wave.
+/// Returns 1 if the run has ended on this rank or will end: after a refused message another thread
+/// ends it, perhaps after this wave.
 std::uint64_t quiescence_detector::will_have_ended() const noexcept {
   return run_has_ended() || m_traffic.refused.load(std::memory_order_relaxed) != 0 ? 1 : 0;
 }
@@ -200,7 +202,7 @@ void quiescence_detector::answer() {
   if (m_has_before && m_counts == m_before && m_counts.sent == m_counts.received) {
     // A receive in progress changes no count until it is complete.
     if (m_counts.transfers_begun == m_counts.transfers_over) return conclude();
-    m_is_active = false;  // until the next look
+    m_is_active = false;  // until the next call of `look`
     m_is_looking.store(false);
     return;
   }
@@ -214,7 +216,8 @@ void quiescence_detector::conclude() {
   m_is_active = false;
   m_is_looking.store(false);
   const bool was_wanted = std::exchange(m_was_wanted, false);
-  if (m_counts.ended != 0) return;  // rank 0 will be notified, and releases all then
+  // Rank 0 will be notified of the end, and then releases all waiting coroutines.
+  if (m_counts.ended != 0) return;
   if (m_counts.stranded != 0) {
     for (int rank = 0; rank < m_job.size(); ++rank) tell<stranded_arrival>(rank);
     return;
@@ -230,7 +233,8 @@ void quiescence_detector::conclude() {
 }
 
 void quiescence_detector::on_quiescence(std::uint64_t count) {
-  if (count <= m_quiescences) return;  // a wave with this count overtook the message
+  // Already handled: a wave with this count overtook the message.
+  if (count <= m_quiescences) return;
   m_quiescences = count;
   ready_list released;
   {
@@ -258,7 +262,7 @@ void quiescence_detector::on_question() {
 }
 
 void quiescence_detector::on_description(int rank, const std::string& text) {
-  if (m_undescribed == 0) return;  // not asked for
+  if (m_undescribed == 0) return;  // rank 0 has not asked for it
   m_descriptions[std::size_t(rank)] = text;
   if (--m_undescribed != 0) return;
   std::string list;

@@ -19,8 +19,8 @@ namespace starling::detail {
 
 /// The traffic of a rank with other ranks. Messages are received when they are passed to a worker;
 /// transfers are counted when a receive is requested and when it is complete. A message counts as
-/// its share (flow_control has the sum of the sent ones), a load as one. Relaxed: the counts are
-/// added up only at quiescence, and compared twice.
+/// its share (flow_control has the sum over the sent messages), a load as one. Relaxed: the counts
+/// are added up only at quiescence, and the sums of two waves are compared.
 struct rank_traffic {
   std::atomic<std::uint64_t> loads_sent{0};
   std::atomic<std::uint64_t> received{0};  // written within a poll only
@@ -45,13 +45,13 @@ struct quiescence_counts {
 /// that wait for it. If no coroutine waits for it, reports that the run hangs.
 ///
 /// Rank 0 sends waves down a binary tree of ranks. Each rank answers when it and its subtree are
-/// quiescent, with the messages counted so far, by weight. Two waves with the same counts, as much
-/// sent as received, are quiescence (Mattern's four-counter method: "Algorithms for distributed
-/// termination detection", Distributed Computing 2, 1987). The detector's own messages are not
-/// counted. Rank 0 sends the quiescence message to each rank directly. The next wave can overtake
-/// it, so a wave carries the number of quiescences so far, which a rank acts on before it answers.
-/// A transfer without a receive does not count. While a receive is in progress, no quiescence is
-/// found.
+/// quiescent, with the sums of the subtree's counts so far. Two successive waves with the same
+/// sums, and as much sent as received, show quiescence (Mattern's four-counter method: "Algorithms
+/// for distributed termination detection", Distributed Computing 2, 1987). The detector's own
+/// messages are not counted. Rank 0 sends the quiescence message to each rank directly. The next
+/// wave can overtake that message, so a wave carries the number of quiescences so far, and a rank
+/// handles a new one before it answers the wave. A transfer counts only from the request of its
+/// receive on. While a receive is in progress, no quiescence is found.
 ///
 /// Used on the rank's first worker, except where another thread is named.
 class quiescence_detector {
@@ -64,23 +64,25 @@ class quiescence_detector {
   void resume_at_quiescence(promise_base& c);
   /// Any thread: makes all waiting coroutines ready, as an error or exit_run has ended the run.
   void release_all() noexcept;
-  /// Any thread of rank 0: starts to look for a hang, unless that is in progress.
+  /// Any thread of rank 0: starts waves to detect a hang, unless they are in progress.
   void look() noexcept;
-  /// Any thread of rank 0: sets whether a thread waits for the run. Only then can the run hang.
+  /// Any thread of rank 0: sets whether a thread waits for the run. Only then is a hang reported.
   void set_waited_for(bool waited_for) noexcept { m_is_waited_for.store(waited_for); }
 
   // --- messages of other ranks, or of this rank
   void on_wanted();
   void on_wave(std::uint64_t wave);
-  /// Whether `wave` follows the last one, which has ended in this subtree.
+  /// Returns whether `wave` is the number of the next wave, and the previous wave has ended in this
+  /// subtree.
   [[nodiscard]] bool is_next(std::uint64_t wave) const noexcept {
     return wave == m_wave + 1 && m_missing == 0;
   }
-  /// Notes that a child rank answers. Returns false when it has answered or is no child rank.
+  /// Notes the answer of a child rank. Returns false when it has answered already or `from` is no
+  /// child rank.
   [[nodiscard]] bool take_answer(int from, std::uint64_t wave) noexcept;
   void on_counts(const quiescence_counts& of_subtree);
-  /// Whether there may have been `count` quiescences. Each needs an answer of this rank, sent after
-  /// this rank was notified of the one before.
+  /// Returns whether a message that announces `count` quiescences can be true: each needs an answer
+  /// of this rank, given after it was notified of the previous one, so at most one is unknown here.
   [[nodiscard]] bool may_have_been(std::uint64_t count) const noexcept {
     return count <= m_quiescences + 1;
   }
@@ -110,18 +112,18 @@ class quiescence_detector {
   std::atomic<bool> m_is_looking{false};  // claimed by one caller of `look`
   std::atomic<bool> m_is_waited_for{false};
 
-  std::uint64_t m_quiescences = 0;  // with waiting coroutines, since the run began
+  std::uint64_t m_quiescences = 0;  // quiescences with waiting coroutines since the run began
 
   // The wave in progress.
   std::uint64_t m_wave = 0;
-  int m_missing = 0;                     // answers: this rank's own and the child ranks'
+  int m_missing = 0;                     // answers to come: of this rank and of the child ranks
   std::array<bool, 2> m_has_answered{};  // by child rank
   quiescence_counts m_counts;
 
   // Used on rank 0 only.
   bool m_is_active = false;
-  bool m_was_wanted = false;   // wanted again since `m_is_active` was set
-  quiescence_counts m_before;  // of the last wave
+  bool m_was_wanted = false;   // on_wanted() was called since `m_is_active` was set
+  quiescence_counts m_before;  // sums of the last wave
   bool m_has_before = false;
   int m_undescribed = 0;
   std::vector<std::string> m_descriptions;  // by rank

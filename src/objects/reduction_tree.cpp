@@ -108,8 +108,8 @@ reduction_result fitting(const reduction_result& o, const std::type_info& wanted
 }  // namespace
 
 void reduction_site::release(std::uint32_t sequence, const reduction_result& result) noexcept {
-  // All are removed before the first is resumed, as they may wait again at once. The list may also
-  // hold coroutines of the same chares that wait for other reductions.
+  // All waits for this reduction are removed before the first coroutine is resumed, because a
+  // resumed coroutine may wait again at once. Waits for other reductions remain in the list.
   reduction_wait* told = nullptr;
   reduction_wait** end = &told;
   reduction_wait** link = &m_waits;

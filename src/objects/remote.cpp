@@ -25,14 +25,15 @@ struct function_table {
 };
 
 function_table& functions() {
-  static function_table* const table = new function_table;  // for earlier static initialisers
+  // Made at first use, which may be in a static initialiser of another file.
+  static function_table* const table = new function_table;
   return *table;
 }
 
 constinit thread_local object_space* t_space = nullptr;
 constinit thread_local job* t_written_for = nullptr;
 
-/// Scope in which the proxies that are read are for space `s`.
+/// Scope in which proxies that the calling thread reads from a message belong to space `s`.
 class within_space {
  public:
   explicit within_space(object_space& s) noexcept : m_before(std::exchange(t_space, &s)) {}
@@ -146,7 +147,7 @@ void received_call::run(void* item) noexcept {
   auto& waiting = self->m_space.waiting_from(self->from(), self->priority());
   const bool is_held_up = !waiting.empty() && self->m_header.function->is_counted;
   if (!is_held_up && self->perform()) return delete self;
-  self->leave_window();  // its object may have to arrive through the same window
+  self->leave_window();  // the object that it waits for may have to arrive through the same window
   waiting.push_back(self);
   self->m_space.count_stranded(1);
 }

@@ -57,8 +57,8 @@ bool remote_memory::ask_for_transfer() {
 
 namespace {
 
-/// A transfer of an offer that was refused. Its sender has begun to send, so it is received, but
-/// without memory: the transport drops data longer than the receive.
+/// A receive for an offer that was refused. The sender may have begun the transfer, so it must be
+/// received, but without memory: the transport drops data that exceed the receive.
 class unwanted_memory final : private transfer {
  public:
   unwanted_memory(job& by, int from, std::uint64_t under)
@@ -136,12 +136,13 @@ buffer<std::byte> staging_for(const channel_request& request) {
   return request.at->device().allocate<std::byte>(memory_kind::pinned, request.bytes, *request.at);
 }
 
-/// Completes a receive after an error. On the worker of the receiver.
+/// Completes a receive with `error`, once the stream has passed the copies submitted so far. On the
+/// worker of the receiver.
 task<> finish_behind(future<void> passed, std::shared_ptr<channel_operation> received,
                      std::exception_ptr error) {
   try {
     co_await std::move(passed);
-  } catch (...) {  // a lost device writes no more
+  } catch (...) {  // a lost device does not write to memory any more
   }
   received->finish(error);
 }
@@ -158,8 +159,8 @@ class memory_receive : public std::enable_shared_from_this<memory_receive> {
   }
   /// @throws std::bad_alloc
   void start(const remote_memory& from, channel_end& to);
-  /// Ends the receive, as its channel end is destroyed. Resumes the waiter now, or, if data may
-  /// still be written to the user's memory, when that is no longer possible.
+  /// Ends the receive, because its channel end is destroyed. Resumes the waiter: at once, or, if
+  /// data may still be written to the user's memory, when that is no longer possible.
   void abandon() noexcept;
 
  private:
@@ -196,7 +197,7 @@ class memory_receive::piece_receive final : public work_item,
         m_job(from.by()), m_home(*worker::current()), m_of(std::move(of)), m_piece(which) {}
   void start() { m_job.start_receive(*this); }
   [[nodiscard]] const piece& what() const noexcept { return m_piece; }
-  /// Lets the end of the transfer be ignored.
+  /// Makes the end of the transfer have no effect: the object then only deletes itself.
   void abandon() noexcept { m_stage.exchange(stage::abandoned); }
   void cancel() noexcept { m_job.cancel_receive(*this); }
 
@@ -259,7 +260,8 @@ void memory_receive::abandon() noexcept {
   finish(std::make_exception_ptr(operation_cancelled()));
 }
 
-/// After an error, pieces may still be copied from pinned memory to the user's memory.
+/// Completes the receive. After an error this waits for the stream, because pieces may still be
+/// copied from pinned memory to the user's memory.
 void memory_receive::finish(const std::exception_ptr& error) noexcept {
   const auto received = m_request.received;
   if (error && m_writes && worker::current() != nullptr) {
@@ -301,7 +303,7 @@ void memory_receive::end() noexcept {
   }
   if (!m_error && m_request.at != nullptr && lends_staging(m_request))
     lend_staging(m_request, std::move(m_staging));
-  m_request.lent.reset();  // from now on the waiter alone determines how long it is lent
+  m_request.lent.reset();  // from now on only the waiter holds the lent memory
   finish(m_error);
 }
 

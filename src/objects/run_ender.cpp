@@ -61,8 +61,8 @@ void run_ender::run() noexcept {
   }
 }
 
-/// Polls when no worker has polled since the last call. Not while a worker sleeps: network_watch
-/// notices messages then, and a poll would consume its event.
+/// Polls if no worker has polled since the last call, except while a worker sleeps: then
+/// network_watch detects messages, and a poll would consume its event.
 void run_ender::poll_for_busy_workers() noexcept {
   const std::uint64_t polls = m_polls.load(std::memory_order_relaxed);
   const bool is_unchanged = std::exchange(m_seen_polls, polls) == polls;

@@ -30,13 +30,13 @@ class run_ender {
   /// Called by the thread in `run`: stops and joins the thread; later failures have no effect.
   void stop() noexcept;
   /// Any thread: the run has failed with `error`. Only the first call has an effect. `is_of_all`:
-  /// the other ranks notice the failure, too.
+  /// the other ranks notice the failure themselves.
   void fail(const std::exception_ptr& error, bool is_of_all) noexcept;
   /// Any thread: handles a message that ends the run. @throws std::bad_alloc
   void give(std::unique_ptr<received_call> m);
-  /// Lets the thread poll from now on, as the job accepts messages.
+  /// Allows the thread to poll from now on. Called when the job accepts messages.
   void watch_workers() noexcept;
-  /// Counts a poll by a worker. Called within a poll, of which there is one at a time.
+  /// Counts a poll by a worker. Called within a poll; only one thread polls at a time.
   void note_poll() noexcept {
     m_polls.store(m_polls.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   }
@@ -51,13 +51,13 @@ class run_ender {
   std::atomic<std::uint64_t> m_polls{0};  // relaxed: only compared with an earlier value
   std::uint64_t m_seen_polls = 0;         // accessed by the thread only
 
-  std::mutex m_mutex;  // guards all below, except m_thread
+  std::mutex m_mutex;  // guards the members below, except m_thread
   std::condition_variable m_changed;
   bool m_stops = false;
   bool m_watches = false;
   bool m_has_failed = false;
   bool m_is_of_all = false;
-  std::exception_ptr m_error;  // not handled yet
+  std::exception_ptr m_error;  // failure that the thread has not handled yet
   std::vector<std::unique_ptr<received_call>> m_received;
   std::thread m_thread;
 };

@@ -21,7 +21,7 @@ struct call_result {
 
 call_result copy_each(cudaStream_t stream, std::span<const transfer> list) noexcept {
   call_result done{cudaSuccess, "cudaMemcpyAsync"};
-  // The driver finds the locations from the addresses, also those of other devices.
+  // cudaMemcpyDefault: the driver derives the locations from the addresses, also on other devices.
   for (const transfer& t : list) {
     done.result = cudaMemcpyAsync(t.dst, t.src, t.bytes, cudaMemcpyDefault, stream);
     if (done.result != cudaSuccess) break;

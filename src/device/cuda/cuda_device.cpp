@@ -38,7 +38,7 @@ void* cuda_device::allocate(memory_kind kind, std::size_t bytes) {
 void cuda_device::deallocate(memory_kind kind, void* memory, std::size_t) noexcept {
   if (kind == memory_kind::host) return deallocate_host_memory(memory);
   const cudaError_t result = kind == memory_kind::pinned ? cudaFreeHost(memory) : cudaFree(memory);
-  // Only a lost device refuses, and its error is reported elsewhere.
+  // Ignored: this call fails only on a lost device, whose error is reported elsewhere.
   if (result != cudaSuccess) forget_cuda_error();
 }
 

@@ -17,13 +17,14 @@ template <class Function>
   return reinterpret_cast<Function>(find_driver_symbol(name, since));
 }
 
-/// The way a completion word is stored: by the driver's stream operation, or by a kernel with one
+/// How a completion word is stored: by the driver's stream operation, or by a kernel with one
 /// thread.
 enum class word_store : std::uint8_t { driver, kernel };
 
 /// Queues a store of `sequence` to `word` on `stream`, after all earlier writes of the stream are
-/// visible to the whole system: one driver call, no kernel. If the driver does not support that, or
-/// on request, a kernel stores the word. The stream's device must be current. @throws device_error
+/// visible to the whole system: one driver call, no kernel. If the driver has no such call, or
+/// `how` requests it, a kernel stores the word. The stream's device must be current. @throws
+/// device_error
 void store_word(cudaStream_t stream, completion_word* word, std::uint64_t sequence, word_store how);
 
 /// Launches the kernel that stores a word. Returns the launch's error.

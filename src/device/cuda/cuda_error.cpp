@@ -87,8 +87,8 @@ void check_cuda_launch(const char* kernel) {
 }
 
 void make_current(int device) {
-  // On a thread that has never set a device, cudaGetDevice returns 0, but there is no context yet,
-  // and driver functions would fail. The flag avoids that.
+  // On a thread that has never set a device, cudaGetDevice returns 0, but no context exists yet,
+  // and driver functions would fail. So the first call sets the device in any case.
   static thread_local bool has_context = false;
   int now = -1;
   if (has_context && cudaGetDevice(&now) == cudaSuccess && now == device) [[likely]]

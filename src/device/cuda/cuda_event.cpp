@@ -8,7 +8,7 @@
 namespace starling::detail {
 
 cuda_event_pool::~cuda_event_pool() {
-  // Errors here are those of a lost device, reported before.
+  // Ignored: this call fails only on a lost device, whose error was reported before.
   for (const cudaEvent_t e : m_free) static_cast<void>(cudaEventDestroy(e));
   forget_cuda_error();
 }
@@ -32,7 +32,7 @@ void cuda_event_pool::give_back(cudaEvent_t e) noexcept {
   try {
     std::lock_guard lock(m_lock);
     m_free.push_back(e);
-  } catch (...) {  // no memory to keep it
+  } catch (...) {  // no memory to keep the event
     static_cast<void>(cudaEventDestroy(e));
   }
 }

@@ -12,8 +12,8 @@
 
 namespace starling::detail {
 
-/// Relaxes the capture mode of the calling thread in its scope: during a capture of its own the
-/// thread may then make driver queries that do not concern the capture.
+/// Relaxes the capture mode of the calling thread in its scope: a thread that captures may then
+/// make driver queries that do not concern the capture.
 class outside_capture {
  public:
   outside_capture() noexcept { swap(); }
@@ -27,7 +27,7 @@ class outside_capture {
 };
 
 /// Recycled events of one device: creating an event takes the driver microseconds. Timing is
-/// disabled, so recording is cheap. Thread-safe. Events keep the pool alive.
+/// disabled, so recording is cheap. Thread-safe. The pool exists as long as its events.
 class cuda_event_pool {
  public:
   explicit cuda_event_pool(int device) noexcept : m_device(device) {}

@@ -42,9 +42,9 @@ void cuda_graph_cache::give_back(cudaGraphExec_t executable, std::size_t nodes) 
       dropped = m_entries.front().executable;
       m_entries.erase(m_entries.begin());
     }
-  } catch (...) {  // no memory to keep it
+  } catch (...) {  // no memory to keep the graph
   }
-  // If it still runs, CUDA frees it when it ends.
+  // If the graph still runs, CUDA frees it when its run ends.
   if (dropped != nullptr && cudaGraphExecDestroy(dropped) != cudaSuccess) forget_cuda_error();
 }
 

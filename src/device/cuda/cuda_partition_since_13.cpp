@@ -59,7 +59,7 @@ class green_context final : public cuda_partition {
                  "cuGreenCtxCreate");
   }
   ~green_context() override {
-    // Only a lost device refuses, and its error is reported elsewhere.
+    // Ignored: this call fails only on a lost device, whose error is reported elsewhere.
     if (green_calls::get().destroy(m_context) != CUDA_SUCCESS) forget_cuda_error();
   }
   green_context(const green_context&) = delete;

@@ -12,8 +12,8 @@
 
 namespace starling::detail {
 
-/// The exported allocations of a device, and the mapped allocations of other processes. Exporting
-/// and mapping each take the driver tens of microseconds, so the results are kept. Thread-safe.
+/// The exported allocations of a device, and the mapped allocations of other processes. The driver
+/// takes tens of microseconds to export or map an allocation, so the results are kept. Thread-safe.
 class cuda_sharing {
  public:
   explicit cuda_sharing(int device) noexcept : m_device(device) {}

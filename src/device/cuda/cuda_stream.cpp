@@ -88,7 +88,7 @@ void cuda_stream::fill_on_host(void* dst, const void* value, std::size_t element
       std::make_unique<host_fill>(host_fill{static_cast<unsigned char*>(dst), {}, element, count});
   std::memcpy(request->value, value, element);
   check(cudaLaunchHostFunc(m_stream, &host_fill::run, request.get()), "cudaLaunchHostFunc");
-  static_cast<void>(request.release());  // run() owns it now
+  static_cast<void>(request.release());  // run() owns the request from here on
 }
 
 void cuda_stream::record(const std::shared_ptr<backend_event>& point) {
@@ -138,7 +138,7 @@ void cuda_stream::synchronize() {
 void cuda_stream::begin_capture() {
   make_current(m_shared->device);
   m_capture_lock.lock();
-  // ThreadLocal: other threads may allocate and query meanwhile.
+  // ThreadLocal: other threads may allocate and query during the capture.
   const cudaError_t result = cudaStreamBeginCapture(m_stream, cudaStreamCaptureModeThreadLocal);
   if (result != cudaSuccess) m_capture_lock.unlock();
   check(result, "cudaStreamBeginCapture");

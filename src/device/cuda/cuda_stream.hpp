@@ -24,8 +24,8 @@ struct cuda_resources {
   word_store words;
 };
 
-/// A CUDA stream, made here or adopted. Submissions make the stream's device current on the calling
-/// thread and leave it so.
+/// A CUDA stream, made here or adopted. A submission makes the stream's device current on the
+/// calling thread and does not restore the previous device.
 class cuda_stream final : public backend_stream {
  public:
   enum class ownership { owned, adopted };

@@ -45,7 +45,7 @@ struct cupti_library {
   }
 
  private:
-  /// Loads the library. Never closed, because CUPTI has threads of its own.
+  /// Loads the library. It is never closed, because CUPTI has threads that run its code.
   static void* open() {
     for (const char* name : {STARLING_CUPTI_NAME, STARLING_CUPTI_FILE})
       if (void* library = dlopen(name, RTLD_NOW | RTLD_LOCAL)) return library;
@@ -115,7 +115,7 @@ class cupti_timeline final : public cuda_timeline {
     *buffer = static_cast<std::uint8_t*>(
         ::operator new(buffer_bytes, buffer_alignment, std::nothrow));  // null: records are dropped
     *size = *buffer == nullptr ? 0 : buffer_bytes;
-    *records = 0;  // as many as fit
+    *records = 0;  // 0: as many records as fit
   }
   static void CUPTIAPI take_buffer(CUcontext, std::uint32_t, std::uint8_t* buffer, std::size_t,
                                    std::size_t used) {

@@ -9,16 +9,16 @@
 namespace starling::detail {
 
 /// Writes spans of kernels, copies and fills to the timeline, timed by the devices, with NVIDIA's
-/// profiling library CUPTI. CUPTI has one user per process, so one runtime at a time has a
+/// profiling library CUPTI. CUPTI allows one user in a process, so only one runtime at a time has a
 /// timeline.
 class cuda_timeline {
  public:
   virtual ~cuda_timeline() = default;  ///< stores the last spans; all work must be over
 };
 
-/// Begins to store spans to `sink`. Called before the first CUDA call of interest. Returns null,
-/// with a message on stderr, when CUPTI is missing or in use elsewhere; launches are then counted
-/// only.
+/// Begins to store spans to `sink`. Called before the first CUDA call that the timeline is to
+/// contain. Returns null, with a message on stderr, when CUPTI is missing or has another user;
+/// launches are then only counted.
 [[nodiscard]] std::unique_ptr<cuda_timeline> begin_cuda_timeline(tracer& sink);
 
 /// Returns the name of a launch in the timeline. For the mangled symbol of a portable kernel this

@@ -15,7 +15,7 @@ namespace starling::detail {
 
 class host_stream;
 
-/// A point of a host stream, passed once. The strands of waiting streams are in a list.
+/// A point of a host stream, passed once. Holds a list of the strands of streams that wait for it.
 class host_event final : public backend_event {
  public:
   [[nodiscard]] backend_kind kind() const noexcept override { return backend_kind::host; }
@@ -37,8 +37,8 @@ class host_event final : public backend_event {
   void assign(host_stream& recorder) noexcept { m_recorder = &recorder; }
   [[nodiscard]] host_stream* recorder() const noexcept { return m_recorder; }
 
-  /// Adds a strand that is scheduled when the event is passed. Returns false when it is passed
-  /// already.
+  /// Adds a strand that is scheduled when the event is passed. Returns false when the event is
+  /// passed already.
   [[nodiscard]] bool subscribe(promise_base& strand) noexcept {
     std::lock_guard lock(m_lock);
     if (m_passed.load(std::memory_order_relaxed)) return false;

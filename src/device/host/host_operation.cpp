@@ -10,7 +10,8 @@
 namespace starling::detail {
 namespace {
 
-constexpr std::int64_t bytes_per_unit = 1024 * 1024;  // of copies and fills; worth a task
+// Unit of copies and fills, large enough for a task.
+constexpr std::int64_t bytes_per_unit = 1024 * 1024;
 
 struct kernel_operation : parallel_operation {
   kernel_operation(std::size_t allocated, const kernel_call& c) noexcept

@@ -24,7 +24,7 @@ struct host_operation {
   // that the operation is complete when the pointer is read.
   std::atomic<host_operation*> next{nullptr};
   kind what;
-  std::uint32_t bytes;  // size of its block
+  std::uint32_t bytes;  // size of the block that holds this record
 };
 
 /// Kernels, copies, a fill or sequences: `units` independent units, of which any range may run
@@ -38,8 +38,8 @@ struct parallel_operation : host_operation {
         trace_kind(traced_as), name(label) {}
   run_function run;
   std::int64_t units;
-  std::int64_t grain;                  // units worth a task of their own
-  std::atomic<float>* cost = nullptr;  // if the grain is an estimate: measured ns per unit
+  std::int64_t grain;                  // number of units that are worth a separate task
+  std::atomic<float>* cost = nullptr;  // set if the grain is an estimate: measured ns per unit
   span_kind trace_kind;
   const char* name;
 };

@@ -21,7 +21,8 @@ void host_split::release() noexcept {
 void host_split::take_part() noexcept {
   call_helper();
   const std::int64_t ran = run_chunks();
-  if (ran != 0) static_cast<void>(finish(ran));  // never the last count: the strand has not left
+  // Not the last decrement, because the strand has not left.
+  if (ran != 0) static_cast<void>(finish(ran));
 }
 
 void host_split::call_helper() noexcept {

@@ -15,7 +15,7 @@ namespace starling::detail {
 namespace {
 constexpr int turn = 64;  // operations that a strand runs before it yields
 
-constexpr double task_ns = 20'000;          // duration worth a task of its own
+constexpr double task_ns = 20'000;          // duration of work that is worth a separate task
 constexpr std::uint32_t measure_each = 32;  // of 32 cheap operations one is measured again
 constexpr std::int64_t sample_parts = 16;   // a measurement runs 1/16 of an operation
 }  // namespace
@@ -34,9 +34,10 @@ struct host_stream::park_awaiter {
   host_stream& stream;
   bool await_ready() const noexcept { return false; }
   void await_suspend(std::coroutine_handle<>) const noexcept {
-    // After this exchange a submitter may resume the strand on another worker, so only the stream
-    // is accessed from here on. The thread that exchanges false for true schedules the strand. The
-    // lock makes wait_until_parked() wait until this function is left.
+    // After this exchange a submitter may resume the strand on another worker, so from here on the
+    // code accesses the stream only, not the strand's frame. The thread that exchanges false for
+    // true schedules the strand. The lock makes wait_until_parked() wait until this function is
+    // left.
     host_stream& s = stream;
     const std::lock_guard lock(s.m_running);
     s.m_awake.exchange(false, std::memory_order_acq_rel);
@@ -56,7 +57,7 @@ struct host_stream::event_awaiter {
     {
       std::lock_guard lock(s.m_running);
       const host_operation* front = s.m_done->next.load(std::memory_order_acquire);
-      // A helper may have found the event passed and continued.
+      // A helper may have found the event passed and run the operations after it.
       if (front == nullptr || front->what != host_operation::kind::wait) return false;
       point = static_cast<const wait_operation*>(front)->point;
     }
@@ -178,7 +179,7 @@ bool host_stream::help() noexcept {
   if (!lock.owns_lock()) return false;
   if (m_split != nullptr) {
     if (!m_split->is_over()) return false;
-    end_split();  // not left to the strand, which may need the worker that waits here
+    end_split();  // ends it here: the strand may need the worker that this thread occupies
   }
   return drain(runner::helper) != stop::event;
 }
@@ -292,7 +293,8 @@ host_stream::division host_stream::measure(const parallel_operation& o) {
   return {sample, std::max<std::int64_t>(1, std::int64_t(task_ns / each))};
 }
 
-/// Splits an operation into chunks. Returns false without memory: it then runs in one piece.
+/// Splits an operation into chunks. Returns false if memory is exhausted: the operation then runs
+/// in one piece.
 bool host_stream::begin_split(const parallel_operation& o, const division& d) noexcept {
   const int helpers = static_cast<int>(m_context->owner->worker_count()) - 1;
   try {

@@ -38,9 +38,9 @@ class host_graph final : public backend_graph {
   std::vector<std::unique_ptr<parallel_operation, operation_deleter>> operations;
 };
 
-/// An in-order queue without a thread of its own: while it holds operations, its strand is an
-/// ordinary ready task that any worker may run or steal. A submission costs one allocation from a
-/// pool and one atomic exchange.
+/// An in-order queue without a thread: while it holds operations, its strand is an ordinary ready
+/// task that any worker may run or steal. A submission costs one allocation from a pool and one
+/// atomic exchange.
 class host_stream final : public backend_stream {
  public:
   host_stream(const host_context& context, const stream_request& request);
@@ -68,8 +68,8 @@ class host_stream final : public backend_stream {
  private:
   /// The reason why the strand stops running operations.
   enum class stop { empty, event, chunks, turn_over };
-  /// The runner of operations: the strand, which may suspend, or a helper, a thread that waits in
-  /// place.
+  /// The thread of control that runs operations: the strand, which may suspend, or a helper: a
+  /// thread that waits for the stream and runs its operations meanwhile.
   enum class runner { strand, helper };
   struct park_awaiter;
   struct event_awaiter;
@@ -116,7 +116,7 @@ class host_stream final : public backend_stream {
   alignas(64) spin_lock m_running;  // held while operations run; guards the members down to m_track
   host_operation* m_done;           // last retired operation, kept for its link to the queue
   host_split* m_split = nullptr;    // chunks of the front operation; null: it is not split
-  std::exception_ptr m_error;       // of this stretch; skips its remaining operations
+  std::exception_ptr m_error;  // error of this stretch, whose remaining operations are then skipped
   std::uint64_t m_begin_ns = 0;
   std::uint32_t m_unmeasured = 0;  // cheap operations, of which a few are measured
   std::optional<std::uint32_t> m_track;

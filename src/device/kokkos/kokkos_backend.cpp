@@ -27,7 +27,7 @@ class kokkos_stream final : public backend_stream {
     if (call.entry->launcher(backend_kind::kokkos) == nullptr)
       throw usage_error(missing_launcher(*call.entry, backend_kind::kokkos));
     if (m_instance != nullptr) {
-      static_cast<void>(m_queue->native());  // makes its device current on this thread
+      static_cast<void>(m_queue->native());  // makes the stream's device current on this thread
       clear_cuda_error();
       return launch_on_instance(call, m_instance.get(), m_capturing, &check_cuda_launch);
     }
@@ -98,7 +98,7 @@ class kokkos_device final : public backend_device {
   }
   [[nodiscard]] std::unique_ptr<backend_stream> adopt_stream(void* native,
                                                              const stream_request& r) override {
-    return m_base->adopt_stream(native, r);  // only waited for: no kernels are launched on it
+    return m_base->adopt_stream(native, r);  // used for waits only: no kernels are launched on it
   }
   [[nodiscard]] std::shared_ptr<backend_event> make_event() override {
     return m_base->make_event();

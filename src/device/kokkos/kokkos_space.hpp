@@ -20,8 +20,9 @@ struct kokkos_facts {
 /// without a GPU would end the program.
 [[nodiscard]] bool kokkos_needs_cuda() noexcept;
 
-/// Initialises Kokkos unless it is initialised, and in that case finalises it when the program
-/// exits. Thread-safe. @throws backend_unavailable when Kokkos has been finalised
+/// Initialises Kokkos unless it is initialised already. If this call initialised it, Kokkos is
+/// finalised when the program exits. Thread-safe. @throws backend_unavailable when Kokkos has been
+/// finalised
 [[nodiscard]] kokkos_facts open_kokkos();
 
 /// Makes an instance that submits to a native stream (cudaStream_t), which must outlive it. Returns

@@ -9,8 +9,8 @@
 namespace starling::detail {
 
 /// Memory for the argument blocks of a stream's launches: host memory that the device reads. Slabs
-/// are filled one after the other. A full slab is reused when all work submitted before it was left
-/// is over. One submitter at a time.
+/// are filled one after the other. A full slab is reused when all work that was submitted before
+/// the change to the next slab is over. One submitter at a time.
 class sycl_arguments {
  public:
   explicit sycl_arguments(::sycl::queue work) : m_queue(std::move(work)) {}

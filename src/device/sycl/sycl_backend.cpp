@@ -45,7 +45,8 @@ class sycl_backend final : public backend {
   tracer* m_log;
 };
 
-bool is_usable(::sycl::device& d) {  // not const: ext_oneapi_can_build is no const member
+// Not const, because ext_oneapi_can_build is not a const member.
+bool is_usable(::sycl::device& d) {
   return d.has(::sycl::aspect::usm_device_allocations) &&
          d.has(::sycl::aspect::usm_host_allocations) &&
          d.ext_oneapi_can_build(experimental::source_language::sycl);

@@ -29,7 +29,7 @@ class sycl_event final : public backend_event {
     });
   }
 
-  ::sycl::event native;  // complete until it is recorded
+  ::sycl::event native;  // a default-made event, which counts as complete, until the recording
 };
 
 }  // namespace starling::detail

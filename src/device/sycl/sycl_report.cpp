@@ -24,8 +24,8 @@ std::exception_ptr failure_of(::sycl::event& end) noexcept {
   }
 }
 
-/// Reports the end of a stretch once: when the host task runs, or else when the last copy of the
-/// dropped task is destroyed.
+/// Reports the end of a stretch once: when the host task runs or, if SYCL drops the task, when its
+/// last copy is destroyed.
 class tale {
  public:
   tale(batch_report what, const ::sycl::event& end) : m_what(std::move(what)), m_end(end) {}
@@ -63,7 +63,7 @@ class tale {
       h.host_task([told] { told->tell_of_end(); });
     });
   } catch (...) {
-    told->call_off();  // the caller gets the exception
+    told->call_off();  // no report, because the caller gets the exception
     throw;
   }
 }

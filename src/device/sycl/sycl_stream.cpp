@@ -147,7 +147,7 @@ void sycl_stream::report_at_end_of_batch(const completion_mark& request) {
 }
 
 void sycl_stream::synchronize() {
-  // Reports refer to this stream's listener, so the report queue is waited for in any case.
+  // Waits for the report queue in any case, because reports refer to this stream's listener.
   const auto both = [this] {
     try {
       m_queue.wait();
@@ -174,7 +174,7 @@ std::exception_ptr sycl_stream::query_error() noexcept {
   } catch (...) {
     return std::current_exception();
   }
-  return nullptr;  // asynchronous errors are reported by the mark of their stretch
+  return nullptr;  // null: asynchronous errors are reported with the mark of their stretch
 }
 
 }  // namespace starling::detail

@@ -12,7 +12,7 @@ namespace {
 bool is_set(const char* variable) { return std::getenv(variable) != nullptr; }
 
 std::unique_ptr<bootstrap> choose() {
-  // The inner launcher wins: `starling launch` may itself run under mpirun or in a batch job.
+  // `starling launch` takes precedence, because it may itself run under mpirun or in a batch job.
   for (const char* part : {"SOCKET", "SECRET", "RANK", "SIZE"}) {
     if (is_set(fmt::format("STARLING_LAUNCH_{}", part).c_str())) return make_local_bootstrap();
   }

@@ -17,7 +17,7 @@ class farewells {
 
   void begin_round() noexcept { ++m_of[m_self]; }
   void note(int from) noexcept { ++m_of[std::size_t(from)]; }
-  /// Returns whether `rank` has sent a farewell, and as many as this rank has.
+  /// Returns whether `rank` has sent at least one farewell, and as many as this rank.
   [[nodiscard]] bool has_come(int rank) const noexcept {
     return m_of[std::size_t(rank)] >= m_of[m_self] && m_of[std::size_t(rank)] != 0;
   }

@@ -34,7 +34,7 @@ class message_list {
     if (b != nullptr) m_first = b->next;
     return b;
   }
-  /// Inserts `b` before the first message that it comes before.
+  /// Inserts `b` before the first message that follows it in the given order.
   template <class Before>
   void insert(message_block* b, Before comes_before) noexcept {
     message_block** at = &m_first;

@@ -13,8 +13,8 @@ enum class peer_phase : std::uint8_t {
   connected,
   left,         // its goodbye has been handled; its failure is not reported
   failed,       // lost: its failure will be reported
-  named,        // as `failed`, also if its goodbye follows: a goodbye names it as the cause
-  left_failed,  // failed, and has left
+  named,        // as `failed`, and does not change by its goodbye: a goodbye names it as the cause
+  left_failed,  // as `failed`, and its goodbye has been handled
   // The connection and all transfers with the peer have ended; its failure is reported, if any:
   ended,
   named_ended,
@@ -28,8 +28,8 @@ enum class peer_event : std::uint8_t {
   error,
   /// No message of a suspected peer is on its way, and none that has arrived is a goodbye.
   pause,
-  /// A failure after which no message is awaited: silence, an invalid message, an error of a
-  /// connection to another host, no memory for a message.
+  /// A failure that ends the peer at once, as no message of it can follow: silence, an invalid
+  /// message, an error of a connection to another host, no memory for a message.
   failure,
   goodbye,         ///< its goodbye, after its farewell or because of a third rank that it names
   abrupt_goodbye,  ///< its goodbye without a farewell, which names no third rank as lost
@@ -44,7 +44,7 @@ enum class peer_action : std::uint8_t {
   await_pause,  ///< apply `pause` when no message is on its way
   fail,         ///< drop the waiting messages and apply `end` at the next `progress`
   report,       ///< end the connection and the transfers with the peer; report its failure
-  end,          ///< as `report`, but report nothing
+  end,          ///< end the connection and the transfers with the peer, without a report
 };
 
 inline constexpr std::size_t peer_phases = 8;
@@ -75,7 +75,7 @@ inline constexpr peer_transition peer_transitions[] = {
     {peer_phase::left, peer_event::abrupt_goodbye, peer_phase::named, peer_action::fail},
     {peer_phase::left, peer_event::close, peer_phase::left_ended, peer_action::fail},
 
-    // A failure before `close` that is not reported yet is never reported.
+    // A failure that has not been reported before `close` is never reported.
     {peer_phase::failed, peer_event::goodbye, peer_phase::left_failed, peer_action::none},
     {peer_phase::failed, peer_event::abrupt_goodbye, peer_phase::named, peer_action::none},
     {peer_phase::failed, peer_event::named, peer_phase::named, peer_action::none},
@@ -128,7 +128,8 @@ inline constexpr peer_reactions peer_table = make_peer_reactions();
 class peer_state {
  public:
   constexpr peer_action apply(peer_event e) noexcept {
-    // Suspicion does not depend on the phase: a goodbye of a failed peer is searched for, too.
+    // Suspicion does not depend on the phase: the early messages of a failed peer are searched for
+    // its goodbye, too.
     m_is_suspected = e == peer_event::error || (m_is_suspected && e != peer_event::pause);
     const peer_reaction& reaction = peer_table[std::size_t(m_phase)][std::size_t(e)];
     m_phase = reaction.next;

@@ -10,8 +10,8 @@
 
 namespace starling::detail {
 
-/// Returns the share of the window that a message takes: its memory at the receiver, header
-/// included.
+/// Returns the share of the window that a message takes: the memory that it occupies at the
+/// receiver, with its header.
 constexpr std::size_t window_share(std::size_t bytes) noexcept { return bytes + 96; }
 
 /// Bytes that one rank may have sent to another and that are not destroyed there. Guarded by the
@@ -25,7 +25,8 @@ class send_window {
   [[nodiscard]] bool admits(std::size_t share) const noexcept {
     return m_used + share <= m_limit || m_used < smallest_credit(m_limit);
   }
-  /// Always admits a farewell: `finish` must not wait because the receiver keeps other messages.
+  /// Always admits a farewell, because `finish` must not wait for a receiver that keeps other
+  /// messages.
   [[nodiscard]] bool admits(const message_block& b) const noexcept {
     return b.number == farewells::number || admits(window_share(b.size));
   }
@@ -34,7 +35,7 @@ class send_window {
   [[nodiscard]] bool has_taken(std::uint64_t share) const noexcept { return share <= m_used; }
   void give_back(std::size_t share) noexcept { m_used -= share; }
 
-  /// Returns the amount of credit for which the receiver sends a message of its own.
+  /// Returns the smallest amount of credit for which the receiver sends a separate message.
   [[nodiscard]] static constexpr std::size_t smallest_credit(std::size_t limit) noexcept {
     return limit / 4 + 1;
   }

@@ -91,7 +91,8 @@ std::optional<beat_address> beat_socket::parse(const std::string& address) {
 }
 
 void beat_socket::send(const beat_address& to, std::span<const std::byte> datagram) const noexcept {
-  // Non-blocking: the datagram is dropped if the receiver's queue is full, as of a stopped process.
+  // Non-blocking: the datagram is dropped if the receiver's queue is full, as when the receiver is
+  // stopped.
   static_cast<void>(::sendto(m_fd.get(), datagram.data(), datagram.size(), MSG_NOSIGNAL,
                              reinterpret_cast<const sockaddr*>(&to.bytes), to.size));
 }

@@ -35,8 +35,8 @@ class beat_socket {
   [[nodiscard]] static std::optional<beat_address> parse(const std::string& address);
 
   void send(const beat_address& to, std::span<const std::byte> datagram) const noexcept;
-  /// Reads the next datagram of exactly this size, drops those of other sizes. Returns false if
-  /// there is none.
+  /// Reads the next datagram of exactly this size and drops datagrams of other sizes. Returns false
+  /// if no such datagram is there.
   [[nodiscard]] bool receive(std::span<std::byte> datagram) const noexcept;
 
  private:

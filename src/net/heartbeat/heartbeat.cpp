@@ -81,7 +81,8 @@ void heartbeat::run() noexcept {
     wait_until(wake);
     listen();
     const auto now = clock::now();
-    // This process was stopped if it is so late; heartbeats may have been lost meanwhile.
+    // If this thread is so late, its process was stopped; heartbeats may have been lost during that
+    // time.
     if (now > wake + m_interval)
       for (peer& p : m_peers)
         if (p.heard) p.heard = now;
@@ -93,7 +94,7 @@ void heartbeat::run() noexcept {
   }
 }
 
-/// Waits until `when`, a datagram or the end.
+/// Waits until the time `when`, until a datagram arrives, or until the thread must end.
 void heartbeat::wait_until(clock::time_point when) const noexcept {
   pollfd polled[] = {{m_end.get(), POLLIN, 0},
                      {m_near.descriptor(), POLLIN, 0},
@@ -109,7 +110,7 @@ void heartbeat::listen() {
 }
 
 void heartbeat::take(const beat& b) {
-  if (b.from >= m_peers.size() || b.code != code_of(b)) return;  // from outside the job
+  if (b.from >= m_peers.size() || b.code != code_of(b)) return;  // not sent by a rank of the job
   peer& from = m_peers[b.from];
   if (b.number <= from.last_number) return;  // a replay, or out of order
   from.last_number = b.number;

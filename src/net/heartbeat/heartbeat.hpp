@@ -20,16 +20,19 @@ namespace starling::detail {
 /// stopped process, a host that hangs.
 ///
 /// Each rank has a thread that sends a datagram to the next few ranks, in a ring, and receives
-/// those of the ranks before it. A process that computes continues to send, a stopped one does not.
-/// A rank that misses another one reports it to all ranks. A rank that has never been heard is not
-/// missed: its host may be unreachable, or it sends none. A rank that was stopped itself ignores
-/// the silence of that time. Datagrams bear a code that only ranks of the job can compute.
+/// those of the ranks before it. The thread of a busy process continues to send, that of a stopped
+/// process does not. A rank that misses another rank reports this to all ranks. A rank from which
+/// no heartbeat has ever arrived is not missed: its host may be unreachable, or its heartbeats are
+/// switched off. A rank that was stopped itself ignores the silence of that time. Datagrams carry a
+/// code that only ranks of the job can compute.
 class heartbeat {
  public:
   using clock = std::chrono::steady_clock;
-  /// Called by the thread, once for each silent rank that this or another rank has missed.
+  /// Called by the heartbeat thread, once for each silent rank that this or another rank has
+  /// missed.
   using loss_handler = std::function<void(int rank, std::chrono::milliseconds silence)>;
-  /// Number of intervals of silence after which a rank counts as failed.
+  /// Number of intervals of silence after which a rank counts as failed. The interval is the option
+  /// --starling-heartbeat.
   static constexpr int patience = 4;
 
   /// Collective. `is_near[r]`: rank r is on this host. With an interval of 0 this rank sends no
@@ -55,15 +58,16 @@ class heartbeat {
     std::uint64_t number;  // increases with each datagram of a sender
     std::uint64_t kind;
     std::uint64_t about;       // of `lost`: the silent rank
-    std::uint64_t silence_ms;  // of `lost`: its silence
+    std::uint64_t silence_ms;  // of `lost`: the duration of the silence
     std::uint64_t code;
   };
   struct peer {
     std::optional<beat_address> address;
     const beat_socket* by = nullptr;
     std::uint64_t last_number = 0;
-    std::optional<clock::time_point> heard;  // last time; set for watched ranks that were heard
-    bool is_told = false;                    // m_on_loss was called
+    // Arrival of the last heartbeat; empty: none, or the rank is not watched.
+    std::optional<clock::time_point> heard;
+    bool is_told = false;  // m_on_loss was called
   };
 
   void run() noexcept;
@@ -81,7 +85,7 @@ class heartbeat {
   std::chrono::milliseconds m_interval;
   loss_handler m_on_loss;
   beat_socket m_near{beat_socket::reach::host};
-  std::optional<beat_socket> m_far;  // if there are ranks of other hosts
+  std::optional<beat_socket> m_far;  // set if there are ranks of other hosts
   siphash_key m_key{};
   std::vector<peer> m_peers;
   std::uint64_t m_sent = 0;

@@ -56,7 +56,8 @@ void loopback_hub::send(int from, int to, message_block* b) noexcept {
   inbox& target = of(to);
   if (target.gone.load()) return message_block::destroy(b);
   b->from = from;
-  if (from == to) {  // no window: back-pressure would only slow down the receiver
+  // To itself: no window, because back-pressure would slow down the receiver, too.
+  if (from == to) {
     const std::lock_guard guard(target.lock);
     target.received.push(b);
     return target.ring();

@@ -23,7 +23,7 @@ class loopback_hub {
     inbox();
     ~inbox();
     void destroyed(int from, std::size_t bytes) noexcept override;
-    /// Signals the bell of an armed inbox. Called with `lock` held.
+    /// Signals the event descriptor `bell` if the inbox is armed. Called with `lock` held.
     void ring() noexcept;
     /// Returns false if there are arrivals already.
     [[nodiscard]] bool arm() noexcept;
@@ -32,15 +32,16 @@ class loopback_hub {
     int rank = 0;
     mutable spin_lock lock;
     message_list received;
-    std::vector<transfer*> wanted;                   // receives of this rank, not matched
-    std::vector<std::pair<int, transfer*>> offered;  // sends to it, with sender; not matched
-    std::vector<transfer*> over;                     // completed, `done` not called yet
-    std::vector<int> lost;                           // failed ranks, not reported yet
-    bool is_armed = false;                           // the next arrival rings
-    int bell;                                        // an event descriptor
-    std::atomic<bool> gone{false};                   // set once
-    std::atomic<std::size_t> sending{0};             // messages of this rank that wait for room
-    std::atomic<std::size_t> sending_memory{0};      // sends of memory not completed
+    std::vector<transfer*> wanted;  // receives of this rank without a matching send
+    // Sends to this rank without a matching receive, with the sender.
+    std::vector<std::pair<int, transfer*>> offered;
+    std::vector<transfer*> over;                 // completed, `done` not called yet
+    std::vector<int> lost;                       // failed ranks, not reported yet
+    bool is_armed = false;                       // the next arrival signals `bell`
+    int bell;                                    // event descriptor by which arrivals are announced
+    std::atomic<bool> gone{false};               // set once
+    std::atomic<std::size_t> sending{0};         // messages of this rank that wait for room
+    std::atomic<std::size_t> sending_memory{0};  // sends of memory not completed
   };
 
   loopback_hub(int size, const transport::options& options);

@@ -15,7 +15,7 @@
 namespace starling::detail {
 namespace {
 
-/// Returns the identity of this process's namespace of that kind.
+/// Returns the identity of this process's namespace of the given kind, such as "net".
 std::string name_space(const char* kind) {
   std::array<char, PATH_MAX> number{};
   const std::string path = std::string("/proc/self/ns/") + kind;

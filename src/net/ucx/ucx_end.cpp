@@ -17,7 +17,7 @@ void ucx_transport::leave() noexcept {
   if (std::exchange(m_has_left, true)) return;
   for (auto& p : m_peers) {
     drop_waiting(*p);
-    // By this message other ranks distinguish a planned end of this process from a crash.
+    // By the goodbye, other ranks distinguish a planned end of this process from a crash.
     const goodbye said = goodbye_to(*p);
     if (p->rank != m_rank && !p->state.has_failed())
       static_cast<void>(post_control(*p, leave_number, std::as_bytes(std::span(&said, 1))));
@@ -38,7 +38,7 @@ bool ucx_transport::drive(ucs_status_ptr_t request, clock::time_point limit) noe
 }
 
 void ucx_transport::close_endpoints() noexcept {
-  // Short after a failure: perhaps no message gets through, and few are still needed.
+  // Short after a failure: the messages may never arrive, and few of them are still needed.
   const std::chrono::milliseconds patience{first_lost() != nullptr ? 500 : 2000};
   const clock::time_point limit = clock::now() + patience;
   const auto has_gone = [](const peer& p) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Messages: in windows, in order, eager or fetched.
+// Messages: in windows, in order. UCX sends a message eagerly, or the receiver fetches its data.
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
@@ -12,7 +12,9 @@
 namespace starling::detail {
 namespace {
 
-/// Largest message, in bytes, that is sent eagerly as one piece with its header: the fastest way.
+/// Largest message, in bytes, that is always sent eagerly, as one piece with its header: the
+/// fastest way. For larger messages and attached memory UCX decides whether the receiver fetches
+/// the data.
 constexpr std::size_t largest_small = 2048;
 
 template <class T>
@@ -183,13 +185,14 @@ void ucx_transport::destroyed(int from, std::size_t bytes) noexcept {
   peer& p = *m_peers[std::size_t(from)];
   const std::uint64_t share = window_share(bytes);
   const std::uint64_t now = p.destroyed.fetch_add(share, std::memory_order_relaxed) + share;
-  // The thread that clears the flag reads the new sum.
+  // If the flag is set already, the thread that clears it reads the new sum.
   if (now - p.credited.load(std::memory_order_relaxed) >=
       send_window::smallest_credit(m_options.window))
     if (!m_credit_is_due.exchange(true, std::memory_order_seq_cst)) wake();
 }
 
-/// Sends large amounts of credit in messages of their own. Most credit is sent in other headers.
+/// Sends large amounts of credit in separate messages. Most credit is sent in the headers of other
+/// messages.
 void ucx_transport::send_credit() noexcept {
   if (!m_credit_is_due.load(std::memory_order_relaxed) ||
       !m_credit_is_due.exchange(false, std::memory_order_acquire))
@@ -200,7 +203,7 @@ void ucx_transport::send_credit() noexcept {
     if (p->state.has_failed() || uncredited < send_window::smallest_credit(m_options.window))
       continue;
     if (!post_control(*p, credit_number))
-      m_credit_is_due.store(true, std::memory_order_relaxed);  // later
+      m_credit_is_due.store(true, std::memory_order_relaxed);  // no memory: tried again later
   }
 }
 

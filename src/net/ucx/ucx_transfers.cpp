@@ -11,7 +11,8 @@
 namespace starling::detail {
 namespace {
 
-/// Returns the tag for UCX. `code` is the receiver's: exclusive-or with it keeps tags distinct.
+/// Returns the tag for UCX. `code`: the receiver's, combined with the tag by exclusive or, which
+/// keeps tags distinct.
 std::uint64_t wire_tag(int from, std::uint64_t tag, std::uint64_t code) noexcept {
   return (std::uint64_t(from) * transfer::tag_limit | tag) ^ code;
 }
@@ -46,7 +47,7 @@ void ucx_transport::begin(transfer& t, bool is_receive) {
 void ucx_transport::begin_transfer(transfer& t) noexcept {
   std::unique_ptr<pending_transfer> pending(
       static_cast<pending_transfer*>(std::exchange(t.state.request, nullptr)));
-  if (m_has_left) {  // perhaps no thread calls progress() any more
+  if (m_has_left) {  // completed here, because perhaps no thread calls progress() any more
     if (!t.state.is_receive) m_sending_memory.fetch_sub(1, std::memory_order_relaxed);
     return m_refused.push(t);
   }

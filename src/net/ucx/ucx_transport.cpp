@@ -107,7 +107,7 @@ void ucx_transport::finish() {
 void ucx_transport::begin_finish() {
   const std::lock_guard only(m_progress);
   const section here(*this);
-  for (const auto& p : m_peers)  // first, because other ranks may have left for this reason
+  for (const auto& p : m_peers)  // lost ranks first: other ranks may have left because of them
     if (p->state.is_lost()) throw describe(*p);
   for (const auto& p : m_peers)
     if (p->state.has_left()) throw describe(*p);
@@ -132,7 +132,7 @@ bool ucx_transport::progress() noexcept {
   {
     const section here(*this);
     m_is_armed.store(false, std::memory_order_relaxed);
-    // All messages of earlier calls have been handled, goodbyes among them.
+    // All messages received in earlier calls have been handled, including goodbyes.
     if (m_has_failures) lost = end_failed();
     constexpr int enough = 16;
     bool is_quiet = false;
@@ -196,7 +196,7 @@ void ucx_transport::leave(peer& p, const message& why) noexcept {
 }
 
 bool ucx_transport::arm() noexcept {
-  if (!m_lock.try_lock()) return false;  // another thread is busy with the network
+  if (!m_lock.try_lock()) return false;  // another thread holds m_lock and makes progress
   const section here(*this, std::adopt_lock);
   if (!m_received.empty() || !m_over.empty() || m_has_failures || m_has_suspects) return false;
   if (ucp_worker_arm(m_worker.get()) != UCS_OK) return false;
@@ -273,14 +273,14 @@ void ucx_transport::miss(int rank, std::chrono::milliseconds silence) noexcept {
   fail(*m_peers[std::size_t(rank)], {UCS_ERR_TIMED_OUT, silence});
 }
 
-/// Fails a rank for an invalid message. The message has the rank's code, so the rank is at fault,
-/// or its message was corrupted.
+/// Fails a rank for an invalid message. The message has the rank's code, so the rank has sent it,
+/// unless it was corrupted on the way.
 void ucx_transport::refuse(peer& p, const char* forgery) noexcept {
   fail(p, {UCS_ERR_REJECTED, {}, forgery});
 }
 
-/// Applies an event other than `end`, and carries out the action. `why` is the cause if the rank
-/// fails by it.
+/// Applies an event other than `end` to the peer's state, and carries out the action. `why`: the
+/// cause of the failure, if the event is one.
 void ucx_transport::react(peer& p, peer_event e, const failure_cause& why) noexcept {
   const peer_action action = p.state.apply(e);
   if (action == peer_action::none) return;
@@ -320,9 +320,10 @@ std::vector<rank_failure> ucx_transport::end_failed() {
   return lost;
 }
 
-/// Closes the connection by force. The rank may still run, cut off from other ranks only, and its
-/// data must not arrive in memory that users take back. (UCX cannot do so within a host: there
-/// transfers are only cancelled.) UCX completes its requests within a few rounds.
+/// Closes the connection by force. The failed rank may still run, only without a connection to
+/// other ranks, and its data must not arrive in memory that has been returned to users. (Within a
+/// host UCX cannot close by force: there transfers are only cancelled.) UCX completes the requests
+/// of the connection within a few rounds.
 void ucx_transport::disconnect(peer& p) noexcept {
   constexpr int enough = 100;
   static_cast<void>(drive(p.endpoint.close(true), clock::now() + std::chrono::milliseconds(10)));

@@ -29,10 +29,11 @@
 namespace starling::detail {
 
 /// Transport over UCX: messages are active messages, transfers are tagged messages. UCX selects
-/// shared memory, TCP or a network, and eager or rendezvous by size.
+/// shared memory, TCP or a network. It sends small messages eagerly, and large messages by
+/// rendezvous: the receiver fetches the data.
 ///
 /// Two locks: `m_progress` is held by the thread that makes progress and runs handlers, `m_lock`
-/// for calls of UCX. `m_lock` can be held for long: for many messages, for the end of connections.
+/// for calls of UCX. `m_lock` can be held for long, while many messages arrive or connections end.
 /// No thread that sends or starts a transfer waits for it. If `m_lock` is taken, the message or
 /// transfer is submitted, and the holder of the lock begins it before it releases the lock.
 class ucx_transport final : public transport, message_keeper {
@@ -76,7 +77,7 @@ class ucx_transport final : public transport, message_keeper {
   /// A message as UCX delivers it.
   struct raw_message {
     wire_header header;
-    std::span<const std::byte> first;  // came with the header
+    std::span<const std::byte> first;  // bytes of the message that arrived with the header
     void* data;                        // the remaining bytes, or UCX's descriptor of them
     std::size_t bytes;
     bool is_to_be_fetched;
@@ -138,9 +139,9 @@ class ucx_transport final : public transport, message_keeper {
     message_list early;           // received before their turn, ordered by position
     std::uint64_t returned = 0;   // credit received since the start
     peer_state state;             // changed by react() and end_failed() only
-    failure_cause cause;          // if it has failed
+    failure_cause cause;          // valid if it has failed
     ucs_status_t error = UCS_OK;  // the last one, while it is suspected
-    std::size_t sending = 0;      // its share of m_sending
+    std::size_t sending = 0;      // messages to it that m_sending counts
     // UCX may still hold cancelled transfers: do not wait for such sends.
     bool keeps_sends = false;
     bool keeps_receives = false;
@@ -155,7 +156,8 @@ class ucx_transport final : public transport, message_keeper {
 
   void destroyed(int from, std::size_t bytes) noexcept override;
 
-  /// Guard that holds m_lock. Begins submitted messages and transfers at both ends.
+  /// Guard that holds m_lock. Its constructor and its destructor begin the submitted messages and
+  /// transfers.
   class section {
    public:
     explicit section(ucx_transport& of) noexcept : m_of(of) {
@@ -274,10 +276,11 @@ class ucx_transport final : public transport, message_keeper {
   spin_lock m_submit_lock;  // never held for more than a few instructions
   message_list m_submitted;
   transfer_list m_submitted_transfers;
-  // Whether the lists above have entries. Sequentially consistent, as m_lock is: either the
-  // submitting thread finds m_lock free, or the thread that releases m_lock reads true here.
+  // Whether m_submitted and m_submitted_transfers have entries. Sequentially consistent, as m_lock
+  // is: either the submitting thread finds m_lock free, or the thread that releases m_lock reads
+  // true here.
   std::atomic<bool> m_has_submitted{false};
-  std::atomic<std::size_t> m_submitted_messages{0};  // and not begun yet
+  std::atomic<std::size_t> m_submitted_messages{0};  // messages submitted and not begun
 
   service_lock m_progress;  // held while messages are handled
   farewells m_farewells;

@@ -107,7 +107,7 @@ ucx_endpoint::ucx_endpoint(ucp_worker_h worker, const std::string& address, bool
 }
 
 ucs_status_ptr_t ucx_endpoint::flush() noexcept {
-  // A flush of a near endpoint could wait for ever if its rank has failed.
+  // A flush of an endpoint to a process of this host could wait for ever if that rank has failed.
   if (m_endpoint == nullptr || m_is_near) return nullptr;
   const ucp_request_param_t how{};
   return ucp_ep_flush_nbx(m_endpoint, &how);
@@ -115,7 +115,7 @@ ucs_status_ptr_t ucx_endpoint::flush() noexcept {
 
 ucs_status_ptr_t ucx_endpoint::close(bool at_once) noexcept {
   ucp_ep_h gone = std::exchange(m_endpoint, nullptr);
-  // A near endpoint cannot be closed by force; it is freed with its worker.
+  // An endpoint to a process of this host cannot be closed by force; it is freed with its worker.
   if (gone == nullptr || (at_once && m_is_near)) return nullptr;
   ucp_request_param_t how{};
   how.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;

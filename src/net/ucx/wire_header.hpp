@@ -11,7 +11,7 @@ namespace starling::detail {
 /// of their positions. A large message, which UCX fetches after its header, may arrive out of
 /// order.
 struct wire_header {
-  std::uint64_t code;  // `message_code` of sender and receiver
+  std::uint64_t code;  // `message_code(key, sender, receiver)`
   std::uint32_t from;
   std::uint32_t number;
   std::uint64_t position;

@@ -54,12 +54,12 @@ class biased_lock {
   }
   void enter_slowly(const worker* here) noexcept;
 
-  // Written under m_held only; null: no bias.
+  // The worker to which the lock is biased; null: none. Written under m_held only.
   std::atomic<const worker*> m_bias{nullptr};
   std::atomic<bool> m_inside{false};  // the biased worker holds the lock; written by m_owner only
   spin_lock m_held;                   // held by sections that are not entered by the bias
   // Guarded by m_held:
-  std::uint32_t m_entries = 0;  // in a row by m_last
+  std::uint32_t m_entries = 0;  // entries in a row by the worker m_last
   std::uint32_t m_needed = 64;  // entries in a row before the lock is biased
   const worker* m_last = nullptr;
   const worker* m_owner = nullptr;  // the only worker that the lock is ever biased to

@@ -7,8 +7,8 @@ namespace starling::detail {
 
 /// True for Clang (16 at least), which may compute the address of a thread-local variable once for
 /// a whole coroutine, although the coroutine may continue on another thread after a suspension.
-/// There, functions that can be inlined into a coroutine access a thread-local variable only
-/// through a call that is not inlined.
+/// With such a compiler, functions that can be inlined into a coroutine access a thread-local
+/// variable only through a call that is not inlined.
 inline constexpr bool keeps_thread_local_addresses =
     std::string_view(__VERSION__).find("Clang") != std::string_view::npos;
 

@@ -55,7 +55,7 @@ class counted_owner {
   const counted* m_object = nullptr;
 };
 
-/// An owner of a `T`, which derives from `counted`, or of nothing.
+/// An owner of a `T`, which derives from `counted`, or of no object.
 template <class T>
 class counted_ptr {
  public:

@@ -15,8 +15,8 @@ enum class block_kind : std::uint8_t { frame, state };
 inline constexpr std::size_t pool_granule = 64;
 inline constexpr std::size_t pool_classes = 32;  // blocks of 64, 128 … 2048 bytes
 
-/// A block in a free list. The second word overlays the destroy pointer of a coroutine frame: null
-/// there means "not a live frame" to the frame walk.
+/// A block in a free list. The second word is where a coroutine frame has its destroy pointer: by
+/// null the frame walk recognises a block without a live frame.
 struct free_block {
   free_block* next;
   void* live_mark;
@@ -37,7 +37,8 @@ struct thread_caches {
 
 extern constinit thread_local thread_caches t_caches [[gnu::tls_model("initial-exec")]];
 
-/// Returns `t_caches`, for compilers that must not inline the access, see compiler.hpp.
+/// Returns `t_caches`. Not inlined: some compilers keep the address of a thread-local variable
+/// across a suspension, after which the coroutine may run on another thread (compiler.hpp).
 [[nodiscard]] thread_caches& current_caches() noexcept;
 
 [[nodiscard]] inline pool_cache& cache_of(block_kind kind, std::size_t size_class) noexcept {
@@ -54,11 +55,11 @@ void pool_spill(block_kind kind, std::size_t size_class) noexcept;
 [[nodiscard]] void* large_allocate(block_kind kind, std::size_t size);
 void large_deallocate(void* block, std::size_t size) noexcept;
 
-/// Calls `visit(frame address, context)` for every live coroutine frame of the process. Frames
-/// created or destroyed meanwhile may be missed. The addresses remain readable during the visit:
-/// slabs are never unmapped, and a large block is unlinked under the lock that the visit holds.
-/// Between a frame's allocation and the construction of its promise, the promise's bytes are zero
-/// or as `promise_base::operator delete` left them.
+/// Calls `visit(frame address, context)` for every live coroutine frame of the process. A frame
+/// that is created or destroyed during the call may be missed. The addresses remain readable during
+/// the visit: slabs are never unmapped, and a large block is unlinked under the lock that the visit
+/// holds. Between a frame's allocation and the construction of its promise, the promise's bytes are
+/// zero or as `promise_base::operator delete` left them.
 void for_each_frame(void (*visit)(void* frame, void* context), void* context);
 
 /// Locks the shared depot during a fork, so that the child finds it unlocked and consistent.

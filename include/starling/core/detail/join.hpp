@@ -64,8 +64,8 @@ class join_awaiter final : public callback {
   }
 
   std::span<state_base* const> m_inputs;
-  // Index of the input subscribed to. Accessed by the thread that advances; atomic because the
-  // diagnosis reads it, too: a stale value only makes its withdrawal fail.
+  // Index of the input subscribed to. Accessed by the thread that advances; atomic because the hang
+  // diagnosis reads it, too: with a stale value it only fails to withdraw the wait.
   std::atomic<std::size_t> m_next{0};
   promise_base* m_waiting = nullptr;
   bool m_withdrawn = false;

@@ -7,7 +7,7 @@
 namespace starling::detail {
 
 /// LIFO slot: one item in front of a work-stealing deque. The owner puts and takes without a fence
-/// or a read-modify-write; a thief pays for both sides with a process-wide memory barrier.
+/// or a read-modify-write; instead a thief executes a process-wide memory barrier.
 ///
 /// The owner empties the slot, then reads the claim; a thief writes the claim, executes the barrier
 /// (a full fence in every thread), then reads the slot. So the owner sees the claim, or the thief
@@ -66,7 +66,8 @@ class lifo_slot {
       return nullptr;
     expected = word_of(item) | claimed;
     const bool fenced = barrier();
-    // Acquire pairs with `put`. If the same item was put again meanwhile, taking it is as good.
+    // Acquire pairs with `put`. If the owner has put the same item again meanwhile, the thief may
+    // take that one, too.
     const bool there = fenced && m_item.load(std::memory_order_acquire) == item;
     const word settled = there ? word_of(item) | taken : 0;
     if (m_claim.compare_exchange_strong(expected, settled, std::memory_order_acq_rel))
@@ -87,7 +88,8 @@ class lifo_slot {
     word seen = word_of(item) | claimed;
     if (m_claim.compare_exchange_strong(seen, word_of(item), std::memory_order_acq_rel))
       return item;
-    if (seen != (word_of(item) | taken)) return item;  // a claim that ended, or of an earlier item
+    // Otherwise the claim has ended, or is of an earlier item.
+    if (seen != (word_of(item) | taken)) return item;
     m_claim.store(0, std::memory_order_release);
     return nullptr;
   }

@@ -8,15 +8,15 @@ namespace starling::detail {
 /// An option of the runtime, as `--starling-help` shows it.
 struct option_entry {
   const char* name;    // without the prefix
-  const char* module;  // whose programs use it; empty: core
+  const char* module;  // the module whose programs have the option; empty: core
   const char* type;
   const char* fallback;
   const char* help;
 };
 
-/// Registers the options of a module above core. A static object in the file that reads them, made
-/// before `main`. Core lists the options, modules in the order of their names, and keeps the values
-/// as text in `runtime_options::extra`; the module checks them.
+/// Registers the options of a module above core. A static object in the file that reads them (such
+/// as src/net/transport.cpp), made before `main`. Core lists the options, modules in the order of
+/// their names, and keeps the values as text in `runtime_options::extra`; the module checks them.
 struct module_options {
   explicit module_options(std::span<const option_entry> all) noexcept;
   module_options(const module_options&) = delete;

@@ -8,8 +8,8 @@ namespace starling::detail {
 /// - An uncaught `error` on a thread other than a worker, and any uncaught exception that
 ///   `note_thrown_error` has recorded, is printed as "starling: <message>" and ends the process
 ///   with exit code 2 for an `option_error`, else 1; buffered output is written first. This is done
-///   by a terminate handler. A terminate handler of the program is kept instead, and the remaining
-///   exceptions end the process as without the handler.
+///   by a terminate handler. If the program has set a terminate handler, that one is kept instead.
+///   Other exceptions end the process as without the handler.
 /// - Standard output that could not be written (a full disk) makes the exit code 1, by `on_exit`.
 void prepare_process_end() noexcept;
 
@@ -18,8 +18,9 @@ void prepare_process_end() noexcept;
 void fail_exit_code() noexcept;
 
 /// Records the exception that the calling thread handles, which ended a run and is about to be
-/// rethrown: if the program does not catch it, it is printed even if its type is the program's.
-/// `is_printed`: it was printed on stderr before, and is not printed again.
+/// rethrown. If the program does not catch the exception, its text is printed even if its type is
+/// one of the program's own. `is_printed`: the text was printed on stderr before, and is not
+/// printed again.
 void note_thrown_error(bool is_printed = false) noexcept;
 
 }  // namespace starling::detail

@@ -66,8 +66,9 @@ struct named_location {
 /// resumption. False: another thread resumes it already.
 using withdraw_fn = bool (*)(promise_base&) noexcept;
 
-/// The beginning of an awaited object that can describe itself. For await_kind::custom, `on` points
-/// to it or is null. `describe` is called while no task runs.
+/// The first base of an awaited object that can describe itself in a hang report. With
+/// await_kind::custom, `promise_base::on` points to it or is null. `describe` is called while no
+/// task runs.
 struct described_wait {
   std::string (*describe)(const described_wait&) = nullptr;
 };
@@ -80,22 +81,25 @@ struct described_wait {
 /// are written by the thread that suspends the coroutine and read by the hang diagnosis, which
 /// tolerates stale values: every access is relaxed.
 struct promise_base {
-  promise_base* next = nullptr;  // link of the inbox or ready list that holds it
-  worker* home = nullptr;        // gives the scheduler; the only worker that runs it if pinned
-  bool pinned = false;           // resumes on `home` only
-  bool spawned = false;          // a future shares the frame; else a parent coroutine awaits it
-  bool posted = false;           // has no future: the runtime reports its error
+  promise_base* next = nullptr;  // link in an inbox or a ready list
+  // Identifies the scheduler; if `pinned`, the only worker that runs the coroutine.
+  worker* home = nullptr;
+  bool pinned = false;   // resumes on `home` only
+  bool spawned = false;  // a future shares the frame; else a parent coroutine awaits it
+  bool posted = false;   // has no future: the runtime reports its error
   starling::priority priority = starling::priority::normal;
   std::atomic<await_kind> kind{await_kind::not_started};
-  bool ended = false;              // parameters and locals are destroyed, the result may remain
-  bool borrows : 1 = false;        // made by a lambda whose captures are outside the frame
-  bool is_task : 1 = false;        // a state_base follows this base: see root_of
-  bool had_its_sleep : 1 = false;  // slept while its runtime ends; guarded by the timers' lock
-  std::uint8_t block_size = 0;     // of an ended coroutine, in granules of the pool
-  std::source_location created;    // names the coroutine
-  std::atomic<std::source_location> location;  // of the await
-  std::atomic<std::uint64_t> since{0};         // coarse clock of the worker, ns
-  std::atomic<const void*> on{nullptr};        // the awaited object
+  bool ended = false;        // parameters and locals are destroyed, the result may remain
+  bool borrows : 1 = false;  // made by a lambda whose captures are outside the frame
+  bool is_task : 1 = false;  // a state_base follows this base: see root_of
+  // The runtime's end has waited for one of its sleeps; guarded by the timers' lock.
+  bool had_its_sleep : 1 = false;
+  std::uint8_t block_size = 0;   // of an ended coroutine: size of its block in granules of the pool
+  std::source_location created;  // location that names the coroutine in reports
+  std::atomic<std::source_location> location;  // location of the co_await
+  // Time of the suspension, ns of the worker's coarse clock; 0: unknown.
+  std::atomic<std::uint64_t> since{0};
+  std::atomic<const void*> on{nullptr};  // the awaited object
   std::atomic<withdraw_fn> withdraw{nullptr};
 
   [[nodiscard]] std::coroutine_handle<> handle() noexcept {
@@ -109,7 +113,8 @@ struct promise_base {
   }
 
   static void* operator new(std::size_t size) { return pool_allocate(block_kind::frame, size); }
-  /// Keeps the block of an ended coroutine, which holds the result, until `free_block`.
+  /// Called when the frame is destroyed. Keeps the block of an ended coroutine, because it holds
+  /// the result, until `free_block`.
   static void operator delete(void* frame, std::size_t size) noexcept {
     auto& left = std::coroutine_handle<promise_base>::from_address(frame).promise();
     left.block_size = granules(size);
@@ -117,7 +122,8 @@ struct promise_base {
   }
   /// Frees the block of a destroyed coroutine whose result is destroyed, too.
   void free_block() noexcept {
-    // The frame walk may see the block's next frame before the promise in it is constructed.
+    // When the block is used again, the frame walk may read its next frame before the promise in
+    // that frame is constructed.
     new (&kind) std::atomic<await_kind>(await_kind::not_started);
     pool_deallocate(block_kind::frame, handle().address(), block_size * pool_granule);
   }

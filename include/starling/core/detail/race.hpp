@@ -16,8 +16,9 @@
 
 namespace starling::detail {
 
-/// Shared state of a wait for the first of several inputs. It outlives the wait, because a losing
-/// input may be about to notify: references are the awaiter and each subscription not withdrawn.
+/// Shared state of a wait for the first of several inputs. It outlives the wait, because an input
+/// that was not first may be about to notify. The awaiter and each subscription that is not
+/// withdrawn hold a reference.
 class race_block final : public pooled<block_kind::state> {
  public:
   static constexpr std::size_t none = ~std::size_t(0);

@@ -12,7 +12,8 @@ namespace starling::detail {
 struct alignas(64) idle_board {
   std::atomic<int> sleeping{0};
   std::atomic<int> searching{0};
-  std::atomic<std::uint64_t> wakes{0};  // distinguishes "all asleep" from "all asleep again"
+  // Number of wake-ups: shows whether all workers were asleep without interruption.
+  std::atomic<std::uint64_t> wakes{0};
   static constexpr unsigned no_worker = ~0U;
   std::atomic<unsigned> watcher{no_worker};  // the sleeper that checks busy workers now and then
 };
@@ -23,7 +24,8 @@ struct alignas(64) idle_board {
 ///       ^                                                                                   |
 ///       +--------------------- the waker has taken it off the board ------------------------+
 ///
-/// So a worker on the board runs nothing, and the board never counts too many sleepers.
+/// So a worker that the board counts as sleeping runs nothing, and the board never counts too many
+/// of them.
 class sleep_state {
  public:
   /// Announces the sleep: from here on, each sender of work wakes this worker.

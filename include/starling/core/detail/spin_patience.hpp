@@ -7,10 +7,11 @@
 namespace starling::detail {
 
 /// Adapts the time that a worker polls before it sleeps, in a runtime connected to other processes.
-/// If these have cores of their own, polling gives the lowest latency; if they share this core,
-/// they cannot send a message while the worker polls. So after an unsuccessful poll the next polls
-/// are short. If messages then arrive so soon after the worker has fallen asleep that a long poll
-/// would have found them, a long poll is tried again: after repeated failures less and less often.
+/// If these processes have other cores, polling gives the lowest latency; if they share the
+/// worker's core, they cannot send a message while the worker polls. So after an unsuccessful poll
+/// the next polls are short. If messages then arrive so soon after the worker has fallen asleep
+/// that a long poll would have found them, a long poll is tried again: after repeated failures less
+/// and less often.
 class spin_patience {
  public:
   static constexpr std::uint64_t short_ns = 4'000;

@@ -60,7 +60,8 @@ class state_base {
     return m_slot.compare_exchange_strong(seen, pending, std::memory_order_acquire);
   }
 
-  /// Gives up the consumer's end, which has not read `ready`. True: the caller frees the state.
+  /// Gives up the consumer's end. The consumer must not have read `ready`. True: the caller frees
+  /// the state.
   [[nodiscard]] bool abandon() noexcept {
     // Acquire: if the producer was first, its last writes precede the freeing of the state.
     return m_slot.exchange(abandoned, std::memory_order_acq_rel) == ready_word;
@@ -71,9 +72,9 @@ class state_base {
     return m_slot.exchange(ready_word, std::memory_order_acq_rel);
   }
 
-  /// As above on a worker, without an exchange if a coroutine waits or the consumer is gone. These
-  /// words do not change: only the hang diagnosis withdraws a coroutine, while all workers of the
-  /// process are asleep, and a worker that wakes waits until the diagnosis is over.
+  /// As above on a worker, without an exchange if a coroutine waits or the consumer has abandoned
+  /// the state. These words do not change: only the hang diagnosis withdraws a coroutine, while all
+  /// workers of the process are asleep, and a worker that wakes waits until the diagnosis is over.
   [[nodiscard]] word publish_on_worker() noexcept {
     const word seen = m_slot.load(std::memory_order_acquire);
     if (seen == pending || (seen & callback_bit) != 0) return publish();
@@ -81,8 +82,8 @@ class state_base {
     return seen;
   }
 
-  /// Sets the parent of a child coroutine as its only consumer. It is set before the child starts,
-  /// so the slot is never contended.
+  /// Sets the parent of a child coroutine as its only consumer. Called before the child starts, so
+  /// the slot is never contended.
   void set_parent(promise_base& parent) noexcept {
     m_slot.store(reinterpret_cast<word>(&parent), std::memory_order_relaxed);
   }

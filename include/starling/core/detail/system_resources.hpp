@@ -16,7 +16,8 @@ namespace starling::detail {
 [[nodiscard]] std::thread start_helper_thread(const char* name, std::function<void()> body);
 
 /// Throws resource_error: the system granted `got` of `asked` threads for `purpose` and failed with
-/// `code` (errno). `remedy` completes the sentence "raise these limits, or …"; empty: no remedy.
+/// `code` (errno). `remedy` completes the sentence "raise these limits, or …" in the message;
+/// empty: no such sentence.
 [[noreturn]] void throw_no_thread(const std::string& purpose, std::size_t got, std::size_t asked,
                                   const std::string& remedy, int code);
 

@@ -12,7 +12,8 @@ namespace starling::detail {
 /// The bound keeps the stack small if the compiler does not turn the transfers into jumps.
 class transfer_chain {
  public:
-  /// Lets `extend` refuse each transfer, for those that are traced or chosen by chance.
+  /// Makes `extend` refuse each transfer, so that all take the slow path, which traces them or
+  /// chooses by chance (chaos mode).
   void refuse_all() noexcept { m_limit = 0; }
 
   /// Begins a chain with the coroutine that is dispatched.

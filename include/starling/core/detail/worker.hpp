@@ -56,7 +56,8 @@ class worker {
   void push_yielded(promise_base& c) noexcept { m_queues.push_yielded(c); }
   /// Makes `c` ready on this worker, in order of arrival per sender and priority. Any thread.
   void post(promise_base& c) noexcept;
-  /// As above, called by this worker itself, which is awake; keeps the order with posted work.
+  /// As above, called by this worker itself, so no wake-up is needed; keeps the order with posted
+  /// work.
   void post_here(promise_base& c) noexcept;
 
   /// Returns the coroutine to continue with, from an `await_suspend`.
@@ -85,16 +86,18 @@ class worker {
   }
   [[nodiscard]] bool looks_stealable() const noexcept { return m_queues.looks_stealable(); }
   /// Takes the oldest stealable item, or returns null. Called by another worker at the time `now`.
-  /// The only item of a worker that makes progress is not taken, because its owner is about to run
-  /// it while it is in cache. `seen`: the thief's last reading of this worker's progress.
+  /// If there is only one item and this worker makes progress, the item is not taken, because this
+  /// worker is about to run it while it is in cache. `seen`: the thief's last reading of this
+  /// worker's progress.
   [[nodiscard]] promise_base* steal(progress_reading& seen, std::uint64_t now) noexcept;
-  /// Returns whether an item waits here while a long task runs. Called by another worker.
+  /// Returns whether an item waits in this worker's queues while a long task runs. Called by
+  /// another worker.
   [[nodiscard]] bool needs_help(progress_reading& seen, std::uint64_t now) const noexcept {
     return !m_queues.looks_empty() && m_counters.stands_still(seen, now);
   }
 
  private:
-  friend worker_idle;  // the part of a worker that is used while it has no work
+  friend worker_idle;  // implements the worker while it has no work
 
   /// Makes `c` ready where thieves find it, and wakes a worker if none searches.
   void share(promise_base& c) noexcept {
@@ -120,8 +123,8 @@ class worker {
   void keep_newest(bool keep) noexcept;
   promise_base* idle() noexcept;
 
-  // Members that are used together are in the same cache lines. Constant; the first three are read
-  // by any thread:
+  // Members that are used together are in the same cache lines. The following are constant; the
+  // first three are read by any thread:
   scheduler_impl* m_owner;
   idle_board* m_board;
   unsigned m_index;
@@ -129,7 +132,8 @@ class worker {
   std::unique_ptr<worker_track> m_trace;
   std::unique_ptr<worker_idle> m_idle;
 
-  // Used at every dispatch, by this worker only. 128: a processor may prefetch pairs of lines.
+  // Used at every dispatch, by this worker only. Aligned to 128 bytes, because a processor may
+  // prefetch pairs of lines.
   alignas(128) transfer_chain m_chain;
   std::uint32_t m_tick = 0;
   unsigned m_fair_kind = 0;  // the kind of work to prefer next
@@ -139,7 +143,7 @@ class worker {
 
   alignas(64) worker_counters m_counters;  // read by thieves
 
-  // Written by other threads, in one line, as a post accesses both:
+  // Written by other threads. In one cache line, because a post accesses both:
   alignas(64) worker_inbox m_inbox;
   sleep_state m_sleep;
   static_assert(sizeof(worker_inbox) + sizeof(sleep_state) <= 64);
@@ -147,7 +151,7 @@ class worker {
 
 extern constinit thread_local worker* t_worker [[gnu::tls_model("initial-exec")]];
 
-/// Returns `t_worker`, for compilers that must not inline the access, see compiler.hpp.
+/// Returns `t_worker`. Not inlined, for the reason given at `current_caches` (frame_pool.hpp).
 [[nodiscard]] worker* current_worker() noexcept;
 
 inline worker* worker::current() noexcept {
@@ -173,8 +177,8 @@ void resume_at_quiescence(promise_base& c);
 void end_run(worker& here, std::exception_ptr error) noexcept;
 
 /// Makes `c` ready from a thread that is no worker of its scheduler, or from a worker that has
-/// announced its sleep. The scheduler may end as soon as `c` runs; it waits until this call has
-/// returned.
+/// announced its sleep. `c` may end the scheduler as soon as it runs; the scheduler's end waits
+/// until this call has returned.
 void schedule_from_outside(promise_base& c) noexcept;
 
 /// Makes a suspended coroutine ready, without running it: on its home worker if pinned, else on the
@@ -211,7 +215,8 @@ template <class T>
   return *static_cast<T*>(const_cast<void*>(c.on.load(std::memory_order_relaxed)));
 }
 
-/// Records the wait `w` of `c`, which describes itself. `w.withdraw()` removes it, see withdraw_fn.
+/// Records the wait `w` of `c`; `w` describes itself in a hang report. `w.withdraw()` removes the
+/// wait, see withdraw_fn.
 template <std::derived_from<described_wait> Wait>
 void mark_suspended(promise_base& c, Wait& w, const std::source_location& at) noexcept {
   constexpr withdraw_fn withdraw = [](promise_base& p) noexcept {

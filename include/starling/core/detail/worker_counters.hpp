@@ -19,8 +19,9 @@ struct worker_counters {
   std::atomic<std::uint64_t> slept{0};
   std::atomic<std::uint64_t> polled{0};
 
-  /// Returns whether the worker has resumed nothing for 2 µs at the time `now`, by the last reading
-  /// of a thief. Rarely reads the counter, which is in the worker's cache.
+  /// Returns whether the worker has resumed nothing for 2 µs at the time `now`, by the thief's last
+  /// reading `seen`. Rarely reads the counter, because each reading moves the cache line from the
+  /// worker's core.
   [[nodiscard]] bool stands_still(progress_reading& seen, std::uint64_t now) const noexcept {
     if (now - seen.since < 2000) return false;
     const std::uint64_t count = resumed.load(std::memory_order_relaxed);

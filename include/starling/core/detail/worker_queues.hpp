@@ -18,7 +18,7 @@ class worker_inbox {
   /// Adds `c`. Any thread.
   void post(promise_base& c) noexcept {
     auto& arrivals = m_arrivals[static_cast<int>(c.priority)];
-    c.next = nullptr;  // an empty inbox is likely; reading it first would fetch its line twice
+    c.next = nullptr;  // assumes an empty inbox: reading it first would fetch its cache line twice
     // seq_cst: in one order with the sleeper's "asleep" store, so either the sleeper sees the item
     // or this thread sees the sleeper asleep.
     while (!arrivals.compare_exchange_weak(c.next, &c, std::memory_order_seq_cst,
@@ -61,8 +61,8 @@ class worker_inbox {
 /// yielded. Members not marked otherwise are called by the worker only.
 class worker_queues {
  public:
-  /// Kinds of work that are preferred in turn. Pinned work of high priority is no such kind, as it
-  /// is taken first anyway.
+  /// Kinds of work that are preferred in turn, so that none starves. Pinned work of high priority
+  /// is not among them, because it is taken first anyway.
   enum kind : unsigned { high, pinned_normal, yielded, normal, kinds };
 
   /// Declares that there is no thief.
@@ -86,7 +86,8 @@ class worker_queues {
     return older;
   }
 
-  /// Adds `c` where thieves find it. False: without memory for that it has become pinned work.
+  /// Adds `c` to a deque, where thieves find it. False: the deque could not grow for lack of
+  /// memory, and `c` was queued as pinned work instead.
   bool share(promise_base& c) noexcept {
     if (m_deques[static_cast<int>(c.priority)].push(&c)) [[likely]]
       return true;
@@ -158,7 +159,7 @@ class worker_queues {
   bool m_keeps_newest = false;
   ready_list m_pinned[2];
   ready_list m_yielded;
-  lifo_slot<promise_base> m_slot;  // read by thieves, as the deques: in cache lines of their own
+  lifo_slot<promise_base> m_slot;  // read by thieves, like the deques; each in separate cache lines
   work_deque<promise_base> m_deques[2];
 };
 

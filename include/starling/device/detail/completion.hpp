@@ -18,13 +18,14 @@ class stream_state;
 struct device_waiter {
   enum class wait_status : std::uint8_t { waiting, over, withdrawn };
 
-  promise_base* waiting = nullptr;                    // the coroutine to make ready, or null:
-  void (*notify)(device_waiter&) noexcept = nullptr;  // then called instead, fulfils a future
-  std::exception_ptr error;                           // set before the wait ends
+  promise_base* waiting = nullptr;  // the coroutine to make ready; null: `notify`
+  // Called if `waiting` is null: fulfils a future.
+  void (*notify)(device_waiter&) noexcept = nullptr;
+  std::exception_ptr error;  // set before the wait ends
   wait_status result = wait_status::waiting;
 
-  /// Suspends `c` until the wait ends. `begin` returns false if it is over already. `on`, `remove`:
-  /// see mark_suspended.
+  /// Suspends `c` until the wait ends. `begin()` starts the wait and returns false if it is over
+  /// already. `on`, `remove`: see mark_suspended.
   template <class Begin>
   [[nodiscard]] bool suspend(promise_base& c, const void* on, withdraw_fn remove,
                              const call_location& at, const Begin& begin) {
@@ -39,8 +40,8 @@ struct device_waiter {
     }
     return confirm_suspended(c, waits);
   }
-  /// Notifies the waiter, which may be destroyed then. Pushes a coroutine to `ready`, or schedules
-  /// it if that is null. Called without a lock.
+  /// Notifies the waiter, which may be destroyed from then on. Pushes a coroutine to `ready`, or
+  /// schedules it if `ready` is null. Called without a lock.
   void end_wait(wait_status how, ready_list* ready = nullptr) noexcept {
     result = how;
     if (waiting == nullptr)
@@ -63,7 +64,7 @@ struct completion_node : device_waiter {
 /// the mark has been passed or the stream has failed (see `node.error`): `node` is then not linked.
 /// @throws device_error when the mark is refused
 [[nodiscard]] bool subscribe(stream_state& s, completion_node& node);
-/// Unlinks a node. Returns false if it has been handed over already.
+/// Unlinks a node. Returns false if its waiter is being notified or has been notified already.
 [[nodiscard]] bool withdraw(stream_state& s, completion_node& node) noexcept;
 
 }  // namespace starling::detail

@@ -16,8 +16,8 @@ inline constexpr unsigned grid_limit = 65535;  // in y and z
 inline constexpr unsigned grid_limit_x = 0x7fffffff;
 inline constexpr unsigned block_limit_z = 64;
 
-/// A range of at most 2^31 − 1 indices in each direction. Device code then computes with 32-bit
-/// numbers, which need half the registers and instructions.
+/// A range of at most 2^31 − 1 indices in each direction. For such a range device code computes
+/// with 32-bit numbers, which need half the registers and instructions.
 struct narrow_range {
   int nx = 0;
   int ny = 1;

@@ -16,7 +16,7 @@ class foreign_work {
   /// returns true or throws. All other polling waits meanwhile: it must be cheap and run no user
   /// code. An exception counts as completion; `finish` then reports the cause.
   [[nodiscard]] virtual bool is_over() = 0;
-  /// Determines the outcome. Called once after completion, in a task of its own.
+  /// Determines the outcome. Called once after completion, in a separate task.
   /// @throws the error of the work, which its future receives
   virtual void finish() {}
 };
@@ -26,7 +26,7 @@ class foreign_work {
 /// `work` is destroyed on a worker after completion. Thread-safe. @throws std::bad_alloc
 [[nodiscard]] future<void> watch(runtime& rt, std::unique_ptr<foreign_work> work);
 
-/// As watch, for work that `over` delivers once it is complete. @throws std::bad_alloc
+/// As `watch`, for the work that the future `over` yields. @throws std::bad_alloc
 [[nodiscard]] future<void> finish_when_over(runtime& rt,
                                             future<std::unique_ptr<foreign_work>> over);
 

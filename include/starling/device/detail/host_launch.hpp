@@ -106,7 +106,8 @@ constexpr std::int64_t host_grain_of(std::int64_t fallback) noexcept {
   return fallback;
 }
 
-/// Returns the description of a submission; `k` must exist until the backend has copied it.
+/// Returns the description of a submission of kernel `k`, which must exist until the backend has
+/// copied it.
 template <kernel Kernel>
 [[nodiscard]] kernel_call make_call(const range& extent, const Kernel& k, group_shape shape) {
   kernel_call call{&kernel_entry_of<Kernel>, &k, sizeof(Kernel), extent, shape, nullptr, 0, 1};

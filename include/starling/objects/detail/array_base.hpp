@@ -30,7 +30,7 @@ class chare_core;
 /// The channel ends of a chare, and the offers that arrived for ends that do not exist yet.
 class channel_set;
 void cancel_channels(chare_core& c) noexcept;
-/// Answers the offers that arrived for ends that were never made with the error `why`.
+/// Answers with the error `why` the offers that arrived for ends which were never made.
 void refuse_offers(chare_core& c, const std::exception_ptr& why);
 [[nodiscard]] std::size_t count_left_over_offers(chare_core& c) noexcept;
 
@@ -43,7 +43,7 @@ class chare_core {
   struct state {
     local_elements* local;
     std::uint32_t position = 0;    // index in `local->elements`
-    std::uint32_t reductions = 0;  // sequence number of its next contribution
+    std::uint32_t reductions = 0;  // number of the reduction to which the chare contributes next
     std::uint32_t coroutines = 0;  // coroutines of the chare that have begun and not ended
     bool is_doomed = false;        // deleted when the last of these coroutines has ended
     mailbox mail;
@@ -107,7 +107,8 @@ class array_base {
   /// Returns the local elements of a worker of this rank.
   [[nodiscard]] local_elements& local(std::size_t worker) noexcept { return m_local[worker]; }
   [[nodiscard]] std::size_t worker_count() const noexcept { return m_local.size(); }
-  /// The local elements of a worker, or the placeholder of its rank, and its number on its rank.
+  /// The local elements of a worker, or the placeholder of its rank; and the number of the worker
+  /// on its rank.
   struct located {
     local_elements* local;
     std::uint16_t worker;
@@ -129,8 +130,8 @@ class array_base {
     local.takes_more = false;
     replay_all_early(local);
   }
-  /// On the worker of `local`: destroys its elements and ends insertions. Deferred until the
-  /// initial elements exist.
+  /// On the worker of `local`: destroys its elements and ends insertions. If the initial elements
+  /// do not exist yet, this is deferred until they do.
   void destroy_local(local_elements& local);
   virtual void replay_all_early(const local_elements& local) noexcept = 0;
   /// Returns the number of messages kept for elements that may still be inserted.

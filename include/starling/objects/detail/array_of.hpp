@@ -46,7 +46,7 @@ class sparse_table {
     else
       m_maps[local.index].elements.erase(k);
   }
-  /// Removes all elements. None is added afterwards.
+  /// Removes all elements. No element is added afterwards.
   void clear(const local_elements& local) { m_maps[local.index] = map(); }
 
  private:
@@ -96,8 +96,8 @@ class array_of final : public array_base {
   [[nodiscard]] T* find(const local_elements& local, const key& k) const {
     return m_table.find(local, k);
   }
-  /// Makes element `k`, already counted as a contributor to reductions from number `first` on: its
-  /// constructor may contribute.
+  /// Makes element `k`, which has been counted as a contributor to reductions from number `first`
+  /// on, because its constructor may contribute.
   template <class... Args>
   void make(local_elements& local, const key& k, std::uint32_t first, Args&&... args) {
     const index_type index = m_table.index_of(k);
@@ -168,7 +168,7 @@ class array_of final : public array_base {
   static void end(T& element) noexcept {
     auto& s = element.element_state();
     s.is_doomed = true;
-    ++s.coroutines;  // counts as a coroutine: keeps the element while its waits end one by one
+    ++s.coroutines;  // keeps the element while its waits are ended one by one
     while (message_wait* w = s.mail.end_one()) resume_here(*w->waiting);
     cancel_channels(element);
     let_go(element);

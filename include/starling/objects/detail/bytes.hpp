@@ -26,7 +26,7 @@ concept has_codec = requires(counting_archive& count, output_archive& out, input
   { codec<T>::load(in) } -> std::same_as<T>;
 };
 
-/// Whether codec<T> is specialised, also where the specialisation does not fit.
+/// Whether codec<T> is specialised, even if the specialisation is not a valid codec.
 template <class T>
 concept specialises_codec = !requires {
   typename codec<T>::not_specialised;

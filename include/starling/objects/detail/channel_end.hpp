@@ -19,7 +19,7 @@
 /// Channels, independent of the type of their elements.
 namespace starling::detail {
 
-/// The receiver of a channel end's offers, independent of the type of the receiving chare.
+/// The destination of a channel end's offers, independent of the type of the receiving chare.
 class channel_peer {
  public:
   virtual ~channel_peer() = default;
@@ -36,21 +36,22 @@ class channel_end {
   channel_end& operator=(const channel_end&) = delete;
   ~channel_end();
 
-  /// Offers memory to the peer; returns null unless `answered`.
-  /// @throws device_error, std::bad_alloc; nothing was sent then
+  /// Offers memory to the peer. Returns the operation to wait for if `answered`, otherwise null.
+  /// @throws device_error, std::bad_alloc; then no message was sent
   std::shared_ptr<channel_operation> send(std::uint32_t type, const void* data, std::size_t bytes,
                                           const stream_point& available, bool answered);
   std::shared_ptr<channel_operation> receive(channel_request request, std::uint32_t type);
 
   [[nodiscard]] bool is_from(const channel_name& sender) const noexcept { return m_peer == sender; }
   void take(channel_offer offer);
-  /// Reads an offer whose memory is accessible here, for a request that fits it; `is_near`: in
-  /// place, if it is to be lent. Returns true when the receive is complete.
+  /// Reads an offer whose memory is accessible here, for a request that fits it. `is_near`: a
+  /// request for lent memory gets the offered memory itself, not a copy. Returns true when the
+  /// receive is complete.
   [[nodiscard]] bool read(channel_offer& offer, channel_request& request, bool is_near);
   [[nodiscard]] bool receives() const noexcept {
     return !m_requests.empty() || !m_receives.empty();
   }
-  /// Returns the number of offers that no request has met yet.
+  /// Returns the number of offers for which no request has been made yet.
   [[nodiscard]] std::size_t offers() const noexcept { return m_offers.size(); }
   /// Ends the pending receives of this end with operation_cancelled.
   void cancel() noexcept;
@@ -82,11 +83,12 @@ class channel_end {
   std::deque<channel_offer> m_offers;
   std::deque<channel_request> m_requests;
   std::vector<memory_receive*> m_receives;
-  std::vector<spare_memory> m_spare;  // for lent elements that are not read in place
+  // Kept for copies of lent elements, which are not read in place.
+  std::vector<spare_memory> m_spare;
 };
 
-/// Memory that an end lends. Its destruction returns the memory: the work submitted to `at` until
-/// then is the last that reads it.
+/// Memory that an end lends to its user. The destruction of this object returns the memory: only
+/// work submitted to `at` before may read it.
 struct lent_memory {
   lent_memory(channel_end& lender, stream& reader) noexcept : from(lender), at(reader) {}
   lent_memory(const lent_memory&) = delete;
@@ -96,10 +98,11 @@ struct lent_memory {
   channel_end& from;
   stream& at;
   const void* data = nullptr;
-  channel_offer offer;                // answered when the memory is returned
-  buffer<std::byte> copy;             // copy for the reader; empty: none
-  buffer<std::byte> staging;          // pinned memory that received the data of another rank
-  std::shared_ptr<channel_end> keep;  // keeps a lender without another owner alive, while lent
+  channel_offer offer;        // answered when the memory is returned
+  buffer<std::byte> copy;     // copy for the reader; empty: none
+  buffer<std::byte> staging;  // pinned memory that received the data of another rank
+  // Keeps a lender without another owner in existence while the memory is lent.
+  std::shared_ptr<channel_end> keep;
 };
 
 /// A message that carries an offer.

@@ -38,7 +38,8 @@ class channel_operation : public described_wait {
     m_is_withdrawn = m_waiting != nullptr;
     return std::exchange(m_waiting, nullptr) != nullptr;
   }
-  /// Whether the hang diagnosis has removed the waiter: its memory and streams may be destroyed.
+  /// Whether the hang diagnosis has removed the waiter: the waiter's memory and streams may then be
+  /// destroyed.
   [[nodiscard]] bool is_withdrawn() const noexcept { return m_is_withdrawn; }
   void check() const;
 
@@ -90,7 +91,7 @@ template <class T>
 template <class T>
 inline constexpr std::uint32_t element_type = hash_more(empty_hash, type_text<T>);
 
-/// When data are complete: at a point of a stream; without a stream, now.
+/// The time at which data are complete: at a point of a stream, or now if there is no stream.
 struct stream_point {
   stream* at = nullptr;
   event ready;
@@ -104,7 +105,7 @@ struct channel_offer {
   std::uint32_t type = 0;
   const void* data = nullptr;
   std::size_t bytes = 0;
-  stream_point available;                   // no stream: host memory
+  stream_point available;                   // without a stream for host memory
   std::shared_ptr<channel_operation> sent;  // completed when `data` is reusable; null: no waiter
   worker* home = nullptr;                   // worker of the sender
   std::shared_ptr<remote_memory> remote;    // brings the data from another rank; null: same rank
@@ -113,14 +114,14 @@ struct channel_offer {
   [[nodiscard]] bool is_answered() const noexcept;
   /// Prepares the offer to wait for its request: copies data that are still in the message.
   void keep();
-  /// Notifies the sender that the memory is not needed any more once `reader` has passed this
-  /// point; null: now.
+  /// Notifies the sender that the memory is not needed any more, once `reader` has passed its
+  /// current point; at once if `reader` is null.
   void answer(stream* reader, std::exception_ptr error);
 };
 
 /// A receive that waits for an offer.
 struct channel_request {
-  void* into = nullptr;  // null: the elements are lent
+  void* into = nullptr;  // destination of the elements; null: they are lent
   std::size_t bytes = 0;
   stream* at = nullptr;
   std::shared_ptr<struct lent_memory> lent = nullptr;

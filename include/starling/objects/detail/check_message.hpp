@@ -57,7 +57,8 @@ constexpr void check_arguments(std::index_sequence<I...>) noexcept {
 template <auto Entry, class T, class... Args>
 concept fits_message = entry_of<Entry, T> && fits_entry<Entry, Args...>;
 
-/// Checks a message. For a message that does not fit, its assertions are the only compiler errors.
+/// Checks a message. For a message that cannot be sent, these assertions are the only compiler
+/// errors.
 template <auto Entry, class T, class... Args>
 constexpr void check_entry() noexcept {
   constexpr bool is_entry = entry_of<Entry, T>;  // avoids the long explanation of a failed concept

@@ -13,7 +13,7 @@
 
 namespace starling::detail {
 
-/// Checks the result of a user's map, and that there is a map. @throws usage_error
+/// Check the result of a user's map, and that there is a map. @throws usage_error
 void require_worker_number(std::size_t worker, std::size_t count);
 void require_map(bool is_there);
 
@@ -23,7 +23,8 @@ class dense_elements {
  public:
   using key = std::uint32_t;  // 2^32 elements at most
 
-  /// `is_mapped`: `add` names the elements of this rank; else the placement rule does.
+  /// `is_mapped`: calls of `add` determine the elements of this rank; otherwise the placement rule
+  /// does.
   dense_elements(const object_space& space, const placement_rule& how, bool is_mapped);
   /// Adds an element, in ascending order. Ignores it unless `here` is the number of a worker of
   /// this rank.
@@ -33,12 +34,12 @@ class dense_elements {
   /// Allocates the memory for the elements. Called after the last `add`.
   void make_room();
 
-  /// Returns the worker of an element by the placement rule; not if mapped.
+  /// Returns the worker of an element by the placement rule. Not called if `is_mapped`.
   [[nodiscard]] std::size_t worker_of(key k) const noexcept { return m_spread.worker_of(k); }
   /// Returns the number of workers of all ranks.
   [[nodiscard]] std::size_t worker_total() const noexcept { return m_total; }
 
-  // --- for a worker of this rank; by that worker only, once messages are sent
+  // --- for a worker of this rank; called by that worker only, once messages are sent
   [[nodiscard]] std::size_t count(std::size_t worker) const noexcept {
     return m_tables[worker].elements.size();
   }
@@ -57,7 +58,7 @@ class dense_elements {
     local_table& t = m_tables[worker];
     t.elements[position(t, k)] = made;
   }
-  /// Removes all elements. None is added afterwards.
+  /// Removes all elements. No element is added afterwards.
   void clear(std::size_t worker) noexcept { m_tables[worker] = local_table(); }
 
  private:

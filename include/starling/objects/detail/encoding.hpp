@@ -68,8 +68,8 @@ void save_variant(Out& ar, const T& value) {
   std::visit([&ar](const auto& alternative) { save_value(ar, alternative); }, value);
 }
 
-/// Values that are on the stack while their parts are read. Classes with `serialize` or a codec are
-/// excluded: their size is counted anyway.
+/// Whether values of T are large and are on the stack while their parts are read. Classes with
+/// `serialize` or a codec are excluded, because their size is counted in any case.
 template <class T>
 inline constexpr bool is_large_whole = sizeof(T) > 256 &&
                                        (travel_kind_of<T> == travel_kind::array ||
@@ -92,7 +92,7 @@ void save_value(Out& ar, const T& value) {
     ar.leave(sizeof(T));
   } else if constexpr (s == travel_kind::serialize) {
     ar.enter(type_text<T>, sizeof(T));
-    auto& both_ways = const_cast<T&>(value);  // not modified when writing
+    auto& both_ways = const_cast<T&>(value);  // `serialize` does not modify it when it writes
     if constexpr (has_member_serialize<T>)
       both_ways.serialize(ar);
     else
@@ -159,7 +159,7 @@ void load_elements(In& ar, T& container) {
   container.clear();
   if constexpr (requires {
                   container.reserve(count);
-                })  // limited to the bytes of the message in all
+                })  // all of them together are limited to the bytes of the message
     container.reserve(ar.grant(count, sizeof(typename T::value_type)));
   for (std::size_t i = 0; i < count; ++i) {
     if constexpr (s == travel_kind::sequence) {

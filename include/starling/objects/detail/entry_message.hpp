@@ -33,7 +33,8 @@ struct address {
 
   [[nodiscard]] array_of<T>& array() const noexcept { return array_of<T>::of(*local); }
   [[nodiscard]] T* find() const { return array().find(*local, to); }
-  /// Returns the element that receives a message; null without one or if the run has ended.
+  /// Returns the element that receives a message; null if the element does not exist or the run has
+  /// ended.
   [[nodiscard]] T* receiver() const { return local->array->is_closed() ? nullptr : find(); }
   /// Reports an error of an entry method that no waiter receives.
   void fail(const entry_info& entry, const std::exception_ptr& cause,
@@ -44,7 +45,8 @@ struct address {
   [[nodiscard]] std::exception_ptr missing(const entry_info& entry) const {
     return array_base::missing(array().name_of(to), entry);
   }
-  /// Keeps a message whose element does not exist yet. Returns false when it will not be made.
+  /// Keeps a message whose element does not exist yet. Returns false when the element will not be
+  /// made.
   [[nodiscard]] bool keep_for_later(work_item& m) const noexcept {
     if (local->array->is_closed() || !local->may_get_elements()) return false;
     if (!local->is_made)
@@ -145,7 +147,8 @@ class coroutine_message : public element_message<T, Reply>, callback {
     m_entry = &entry;
     ++target.element_state().coroutines;
     this->notify = &ended;
-    static_cast<void>(p.subscribe(static_cast<callback&>(*this)));  // not started: succeeds
+    // Succeeds, because the coroutine has not started.
+    static_cast<void>(p.subscribe(static_cast<callback&>(*this)));
     resume_here(p);
   }
 
@@ -259,7 +262,7 @@ class mail : public awaited_message {
   arguments args;
 };
 
-/// A `mail` on its way, with a Receipt that it holds until a coroutine has taken the message.
+/// A `mail` in transit, with the Receipt that it holds until a coroutine has taken the message.
 template <auto Entry, class T, class Receipt = no_receipt>
 class mail_message final : public mail<Entry>, public pooled<block_kind::state> {
  public:

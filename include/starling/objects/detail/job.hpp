@@ -56,8 +56,9 @@ class job {
   virtual void send(int to, message m) noexcept = 0;
   /// Returns the numbers of all other ranks, ascending.
   [[nodiscard]] virtual std::span<const int> other_ranks() const noexcept = 0;
-  /// Sends a copy to each of these ranks: ascending, without this rank. Some ranks may forward a
-  /// large, counted message to other ranks; no later message of this rank overtakes it.
+  /// Sends a copy to each of `ranks`, which are in ascending order and without this rank. Some
+  /// ranks may forward a large, counted message to other ranks; no later message of this rank
+  /// overtakes it.
   /// @throws std::bad_alloc
   virtual void send_to(std::span<const int> ranks, const message& m) = 0;
   void send_to_other_ranks(const message& m) { send_to(other_ranks(), m); }
@@ -83,9 +84,10 @@ class job {
   [[nodiscard]] virtual std::size_t first_worker(int rank) const noexcept = 0;
   [[nodiscard]] virtual std::size_t worker_total() const noexcept = 0;
 
-  /// Keeps the slot until its result is delivered, to the calling worker or else to worker 0.
+  /// Keeps the slot until its result is delivered: on the calling worker, or on worker 0 if the
+  /// caller is no worker.
   [[nodiscard]] virtual reply_address expect(std::unique_ptr<reply_slot> slot) = 0;
-  /// Removes and returns the slot with this number; null: there is none, or no longer.
+  /// Removes and returns the slot with this number; null if it does not exist or exists no longer.
   [[nodiscard]] virtual std::unique_ptr<reply_slot> take_slot(std::uint64_t number) = 0;
   /// Keeps a slot again whose delivery failed.
   virtual void put_back(std::uint64_t number, std::unique_ptr<reply_slot> slot) = 0;
@@ -113,7 +115,7 @@ class job {
 /// Returns the job for which the calling thread writes a message, otherwise that of the calling
 /// worker's rank; null: there are no other ranks.
 [[nodiscard]] job* current_job() noexcept;
-/// The same. @throws usage_error when there are no other ranks
+/// As above. @throws usage_error when there are no other ranks
 [[nodiscard]] job& require_job();
 
 /// Scope in which the calling thread, not necessarily a worker, writes a message for the ranks of

@@ -12,8 +12,8 @@
 /// Messages of one chare that wait to be awaited, and its coroutines that await messages.
 namespace starling::detail {
 
-/// A message to an entry method whose messages are awaited. Its link in the worker's queue, which
-/// it has left, becomes its link in the mailbox.
+/// A message to an entry method whose messages are awaited. Its queue link, no longer needed by the
+/// worker, serves as its link in the mailbox.
 class awaited_message : public work_item {
  public:
   awaited_message(function to_run, function to_drop, const entry_info& what) noexcept
@@ -71,8 +71,8 @@ class mailbox {
   mailbox& operator=(const mailbox&) = delete;
   ~mailbox();
 
-  /// Assigns messages to the conditions of `w` if all that it needs are there. Returns false when
-  /// no message was taken.
+  /// Assigns messages to the conditions of `w` if all messages that `w` needs are there. Returns
+  /// false when no message was taken.
   [[nodiscard]] bool take(message_wait& w) noexcept;
   /// Registers a wait that could not be completed.
   void enlist(message_wait& w) noexcept;
@@ -82,7 +82,8 @@ class mailbox {
   /// Keeps `m`. Returns the coroutine whose wait it completes, or null.
   [[nodiscard]] promise_base* deliver(awaited_message& m) noexcept;
 
-  /// Removes a wait and marks it as ended, to be resumed by the caller; null: there is none.
+  /// Removes a wait, marks it as ended and returns it; the caller resumes its coroutine. Null if
+  /// there is no wait.
   [[nodiscard]] message_wait* end_one() noexcept;
   /// Returns the oldest message that no wait has taken, or null.
   [[nodiscard]] const awaited_message* kept() const noexcept { return m_kept; }

@@ -8,8 +8,8 @@ namespace starling::detail {
 
 class job;
 
-/// Accompanies a message from another rank until it is processed. Its destruction then reports the
-/// bytes to the sender as room for more messages.
+/// Accompanies a message from another rank until it is processed. Its destruction reports to the
+/// sender that the message's bytes are processed, so that the sender may send more.
 class message_receipt {
  public:
   message_receipt() noexcept = default;

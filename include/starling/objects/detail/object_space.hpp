@@ -51,7 +51,7 @@ class object_space {
   /// Ends the run with `error` on all ranks and closes the existing arrays: messages to them are
   /// dropped. Any thread.
   void end_run(const std::exception_ptr& error) noexcept;
-  /// Does the same on this rank only.
+  /// As end_run, on this rank only.
   void end_run_here(const std::exception_ptr& error) noexcept;
   /// Closes the arrays, as the run is over on all ranks. `regular`: it was not cut short, so
   /// messages left over are reported.
@@ -61,7 +61,8 @@ class object_space {
   [[nodiscard]] object_id next_id() noexcept;
   /// Keeps the array until the runtime ends; messages can name it from now on.
   void add_array(std::unique_ptr<array_base> made);
-  /// Keeps a value under its id until `forget` or the end of the runtime. `reductions`: its own.
+  /// Keeps a value under its id until `forget` or the end of the runtime. `reductions`: the value's
+  /// reduction tree, if it has one.
   template <class T>
   void keep(object_id id, std::shared_ptr<T> value, reduction_tree* reductions = nullptr) {
     keep_value(id, {std::move(value), &typeid(T)}, reductions);
@@ -102,7 +103,8 @@ class object_space {
  private:
   struct alignas(64) waiting_messages {
     std::vector<std::deque<received_call*>> from;  // by rank and priority; for its worker only
-    // Cache of the worker's last lookup: arrays stay, and most messages are for one array.
+    // Result of the worker's last lookup: it stays valid because arrays are not removed, and most
+    // messages are for the same array.
     object_id last_id = 0;
     array_base* last = nullptr;
   };
@@ -119,7 +121,7 @@ class object_space {
 
   runtime& m_owner;
   std::vector<worker*> m_workers;
-  std::atomic<job*> m_job{nullptr};  // not reset after the run: nothing is sent then
+  std::atomic<job*> m_job{nullptr};  // not reset after the run, when the job sends nothing
   int m_rank = 0;
   int m_rank_count = 1;
   std::size_t m_first_worker = 0;
@@ -128,7 +130,7 @@ class object_space {
   std::vector<waiting_messages> m_waiting;
   std::atomic<std::size_t> m_stranded{0};  // exact only at quiescence
 
-  mutable std::mutex m_mutex;                          // guards all below
+  mutable std::mutex m_mutex;                          // guards the members below
   std::unordered_map<object_id, kept_value> m_values;  // may be used by chares: destroyed last
   std::unordered_map<object_id, array_base*> m_array_of;
   std::unordered_map<object_id, std::shared_ptr<reduction_tree>> m_reductions;

@@ -15,7 +15,7 @@ struct portable_error {
   std::string text;
 
   [[nodiscard]] static portable_error of(const std::exception_ptr& error);
-  /// Makes the exception again. `from`: the rank it comes from, named in the message.
+  /// Makes the exception again. `from`: the rank on which it was thrown; the message names it.
   [[nodiscard]] std::exception_ptr revive(int from) const;
 
   template <class Archive>

@@ -33,10 +33,11 @@ class partial_result {
   }
   /// `other` has the same type. @throws the exceptions of the user's operation
   virtual void merge(partial_result& other) = 0;
-  /// Passes the result, or the error, to the callback. Called when all contributions are combined.
+  /// Passes the result, or the error, to the reduction's callback. Called when all contributions
+  /// are combined.
   virtual void deliver() noexcept = 0;
-  /// Packs it for another rank: the number of its maker and the maker's arguments. @throws
-  /// usage_error when the values cannot travel
+  /// Packs the partial result for another rank: the number of its maker and the maker's arguments.
+  /// @throws usage_error when the values cannot travel
   [[nodiscard]] virtual std::vector<std::byte> pack() const = 0;
 
   std::exception_ptr error;  // the first error; from then on the value is not used
@@ -94,7 +95,8 @@ class reduction_queue {
  public:
   using result = std::unique_ptr<partial_result>;
 
-  /// Returns the first reduction without a contribution: a new contributor joins there.
+  /// Returns the first reduction without a contribution, from which on a new contributor takes
+  /// part.
   [[nodiscard]] std::uint32_t next() const noexcept {
     return m_first + static_cast<std::uint32_t>(m_open.size());
   }
@@ -105,13 +107,15 @@ class reduction_queue {
     return static_cast<std::int32_t>(sequence - m_first) < 0;
   }
   /// Opens all reductions up to `sequence`, with the current number of contributors.
-  /// @throws operation_cancelled when it is already complete, as for a contributor that has left
+  /// @throws operation_cancelled when reduction `sequence` is already complete, which happens to a
+  /// contributor that has left
   void open(std::uint32_t sequence, std::size_t contributors) {
     if (is_over(sequence)) throw operation_cancelled();
     while (!is_open(sequence)) m_open.push_back({nullptr, contributors});
   }
 
-  /// Adds a contribution to an open reduction. `target()`: its callback, of which one is used.
+  /// Adds a contribution to an open reduction. `target()` returns its callback; the reduction uses
+  /// the callback of one contribution.
   template <class V, class Op, class Target>
   void add(std::uint32_t sequence, V value, const Op& op, const Target& target) {
     using sum = sum_of<V, Op>;
@@ -124,7 +128,7 @@ class reduction_queue {
       merging(*total, [&] { static_cast<sum&>(*total).merge(std::move(value)); });
     --m_open[sequence - m_first].missing;
   }
-  /// Adds a partial result, which counts as one contribution; null: nothing was contributed.
+  /// Adds a partial result, which counts as one contribution; null if it combines no contributions.
   void add(std::uint32_t sequence, result share);
   /// Removes a contributor that has taken part in the reductions before `sequence`.
   void leave(std::uint32_t sequence) noexcept {
@@ -197,13 +201,14 @@ class reduction_site {
   [[nodiscard]] reduction_tree& tree() const noexcept { return *m_tree; }
   [[nodiscard]] worker& home() const noexcept { return *m_home; }
 
-  /// Adds contributors and returns the first reduction in which they take part: no contributor of
-  /// this worker has contributed to it.
+  /// Adds contributors and returns the first reduction in which they take part: the first one to
+  /// which no contributor of this worker has contributed.
   std::uint32_t join(std::size_t count = 1) noexcept {
     m_contributors += count;
     return m_queue.next();
   }
-  /// Announces an insertion: reductions begun elsewhere from now on wait for it. Any thread.
+  /// Announces an insertion: reductions that other sites or ranks begin from now on wait for it.
+  /// Any thread.
   void expect_insertion() noexcept { m_coming.fetch_add(1, std::memory_order_relaxed); }
   /// Adds the announced contributor, as `join`.
   std::uint32_t join_inserted() noexcept {
@@ -220,8 +225,8 @@ class reduction_site {
     m_queue.add(sequence, std::move(value), op, target);
     pass_up();
   }
-  /// Takes part in a reduction begun elsewhere: without contributors, present or announced, it
-  /// contributes nothing at once.
+  /// Takes part in a reduction that another site or rank has begun. If this site has no
+  /// contributors and none is announced, it passes on an empty contribution at once.
   void participate(std::uint32_t sequence);
 
   void enlist(reduction_wait& w) noexcept;
@@ -229,8 +234,8 @@ class reduction_site {
   /// Resumes the coroutines that wait for reduction `sequence`.
   void release(std::uint32_t sequence, const reduction_result& result) noexcept;
 
-  /// Begins no more reductions on this worker. Once the open reductions have ended and their
-  /// results have arrived, the tree ends here. @throws usage_error the second time
+  /// Declares that this worker begins no more reductions. Once the open reductions have ended and
+  /// their results have arrived, the site ends. @throws usage_error the second time
   void give_up();
   void end_if_given_up() noexcept;
   /// @throws usage_error after give_up()
@@ -247,7 +252,7 @@ class reduction_site {
   reduction_tree* m_tree = nullptr;
   worker* m_home = nullptr;
   std::size_t m_contributors = 0;
-  std::uint32_t m_begun = 0;  // one past the last reduction begun elsewhere
+  std::uint32_t m_begun = 0;  // one past the last reduction that another site or rank has begun
   // Announced insertions. Relaxed: a message that must not overtake an insertion was sent after it,
   // so the queues that carried the message order the two.
   std::atomic<std::size_t> m_coming{0};
@@ -262,13 +267,14 @@ class reduction_site {
 /// binary tree of ranks and sent to the parent rank; rank 0 obtains the result.
 class reduction_tree {
  public:
-  /// `name`: its name in errors; `id`: the same on all ranks. @throws std::bad_alloc
+  /// `name`: name of the tree in errors; `id`: the same on all ranks. @throws std::bad_alloc
   reduction_tree(object_space& space, object_id id, std::string name);
   reduction_tree(const reduction_tree&) = delete;
   reduction_tree& operator=(const reduction_tree&) = delete;
 
-  /// Makes the tree a part of `whole`, which messages on their way keep alive. Called once, before
-  /// the tree is shared. A tree that belongs to no other object exists as long as the runtime.
+  /// Makes the tree a part of `whole`; messages in transit then own a reference to `whole`. Called
+  /// once, before the tree is shared. A tree that belongs to no other object exists as long as the
+  /// runtime.
   void belong_to(const std::shared_ptr<const void>& whole) noexcept { m_whole = whole; }
 
   [[nodiscard]] const std::string& name() const noexcept { return m_name; }
@@ -279,7 +285,7 @@ class reduction_tree {
   /// Sends a partial result of `from` to the first site. On the worker of `from`.
   void pass_up(reduction_site& from, std::uint32_t sequence, reduction_queue::result share);
   // --- on the first site's worker
-  /// Adds the partial result of a site or a rank; null: nothing was contributed.
+  /// Adds the partial result of a site or a rank; null if it combines no contributions.
   void join(std::uint32_t sequence, reduction_queue::result share);
   /// Begins a reduction unless it is begun: asks all sites and child ranks to take part.
   void begin(std::uint32_t sequence);

@@ -22,8 +22,9 @@
 
 /// Messages to other ranks: a function to be called there, and its arguments as bytes.
 ///
-/// Functions are identified by numbers. They get them while the program is loaded, in an order that
-/// is the same on all ranks of a build; the ranks compare their lists when they connect.
+/// Functions are identified by numbers. Functions get their numbers while the program is loaded, in
+/// an order that is the same on all ranks of a build; the ranks compare their lists when they
+/// connect.
 namespace starling::detail {
 
 class object_space;
@@ -41,7 +42,8 @@ inline constexpr int object_counter_bits = 40;
 /// Returns a name of the object for error messages. @throws std::bad_alloc
 [[nodiscard]] std::string name_of(object_id id);
 
-/// Thrown when a message names an object not made here yet: the message waits for it. No error.
+/// Thrown when a message names an object that is not made on this rank yet: the message then waits
+/// for the object. Not an error.
 struct not_made_yet {
   object_id id;
 };
@@ -241,14 +243,15 @@ class received_call final : public work_item, public pooled<block_kind::state> {
   /// Calls the function. An exception ends the run with an error that names the sender. Returns
   /// false when an object that the message names is not made yet.
   [[nodiscard]] bool perform() noexcept;
-  /// Returns the id of that object.
+  /// Returns the id of the object that was not made yet when `perform` returned false.
   [[nodiscard]] object_id missing() const noexcept { return m_missing; }
 
   /// Checks the message's form. @throws archive_error with `otherwise` unless `is_right`
   void require(bool is_right, const char* otherwise) const;
   /// Checks that worker 0 runs the call. @throws archive_error
   void require_first_worker() const;
-  /// Takes the message out of its sender's window while it waits: later messages may arrive.
+  /// Takes the message out of its sender's window while it waits, so that later messages can
+  /// arrive.
   void leave_window() noexcept;
   /// Returns an error about this message: its sender, its function and the cause.
   [[nodiscard]] std::exception_ptr blame(const std::exception_ptr& cause) const noexcept;

@@ -18,7 +18,8 @@ namespace starling::detail {
 
 inline constexpr entry_info constructor_info{"constructor"};
 
-/// Throws usage_error. `exists`: the element exists; else the array takes no more elements.
+/// Throws usage_error for an insertion. `exists`: the element exists already; otherwise the array
+/// takes no more elements.
 [[noreturn]] void throw_not_insertable(bool exists);
 
 /// The type in which an argument is written: the given object, or the result of its conversion.
@@ -195,7 +196,7 @@ void insert_here(const address<T>& at, Arguments& args) {
     if (!at.local->takes_more || at.find() != nullptr) throw_not_insertable(at.local->takes_more);
     std::apply([&](auto&... a) { at.array().make(*at.local, at.to, first, std::move(a)...); },
                args);
-  } catch (...) {  // the reductions that count the element end with the run
+  } catch (...) {  // reductions that wait for the element end with the run
     return at.fail(constructor_info, std::current_exception());
   }
   at.array().replay_early(*at.local, at.to);

@@ -34,7 +34,7 @@ inline constexpr std::uint64_t piece_of_staging = std::uint64_t{4} << 20;
 /// The offer as its message describes it. The data (way `inside`) or a mapped_note follow.
 struct offer_note {
   std::uint64_t bytes;
-  std::uint64_t tag;  // of the transfer; of a mapped offer: in case mapping fails
+  std::uint64_t tag;  // tag of the transfer; of a mapped offer: tag to use if mapping fails
   std::uint32_t type;
   memory_way way;
   bool is_in_pieces;  // transfers of `piece_of_staging` bytes each, except the last
@@ -80,7 +80,8 @@ class remote_memory {
   void keep();
   /// Notifies the sender, as channel_offer::answer.
   void answer(stream* reader, const std::exception_ptr& error);
-  /// Asks for a transfer, as mapping has failed. Returns false when the sender waits for no answer.
+  /// Asks the sender for a transfer, because mapping has failed. Returns false when the sender
+  /// waits for no answer.
   [[nodiscard]] bool ask_for_transfer();
 
  private:
@@ -107,11 +108,11 @@ class offer_writer {
 };
 
 /// The offers of one channel end to its peer on another rank, sent in order: each waits for its
-/// stream. Used on the worker of the chare; kept alive by the sends in progress.
+/// stream. Used on the worker of the chare. The sends in progress own a reference to it.
 class channel_outbox : public std::enable_shared_from_this<channel_outbox> {
  public:
   channel_outbox(job& by, int peer, std::unique_ptr<const offer_writer> writer) noexcept;
-  /// @throws device_error, std::bad_alloc; nothing was sent then
+  /// @throws device_error, std::bad_alloc; then no message was sent
   void send(channel_offer offer);
 
  private:

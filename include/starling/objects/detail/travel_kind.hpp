@@ -83,8 +83,8 @@ inline constexpr bool is_specialisation = false;
 template <template <class...> class C, class... T>
 inline constexpr bool is_specialisation<C<T...>> = true;
 
-/// Class templates with type parameters only, and types marked as containers. Members alone do not
-/// make a type a container: a class that derives from a container has them, too.
+/// Class templates with type parameters only, and types marked as containers. The members of a
+/// container are not a sufficient test: a class that derives from a container has them, too.
 template <class T>
 concept is_container = std::is_class_v<T> &&
     (is_specialisation<T> || travels_as_container<T>)&&requires(T& v) {

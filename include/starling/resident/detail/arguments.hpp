@@ -28,13 +28,14 @@ inline constexpr bool is_plain =
 
 /// The description of a span: the beginning of the arguments of a message that has a span.
 struct payload {
-  address lent;                 // reference: address of the lent memory
-  std::uint32_t count = 0;      // elements
-  std::uint16_t scheduler = 0;  // owner of the payload block; reference: the sending scheduler
-  std::uint8_t device = 0;      // to which the payload block is lent
-  std::uint8_t array = 0;       // reference: array of the element with the sender's counter
-  std::uint32_t number = 0;     // of the payload block; reference: slot of that element
-  std::uint32_t extra = 0;      // bytes in the payload block; reference: offset of that counter
+  address lent;             // reference: address of the lent memory
+  std::uint32_t count = 0;  // elements
+  // Scheduler that owns the payload block; reference: sending scheduler.
+  std::uint16_t scheduler = 0;
+  std::uint8_t device = 0;   // the device to which the payload block is lent
+  std::uint8_t array = 0;    // reference: array of the element with the sender's counter
+  std::uint32_t number = 0;  // of the payload block; reference: slot of that element
+  std::uint32_t extra = 0;   // bytes in the payload block; reference: offset of that counter
 };
 static_assert(sizeof(payload) == 24);
 
@@ -117,12 +118,12 @@ template <class T>
   return load_as<T>(m.arguments + offset);
 }
 
-/// A message head as the two words by which it is loaded and stored.
+/// A message head as two words, so that it is loaded and stored by two accesses.
 struct alignas(8) head_words {
   std::uint32_t target;
   std::uint32_t rest;
 };
-/// Loads the head of a message at once.
+/// Loads the head of a message as whole words.
 template <class Message>
 [[nodiscard]] constexpr message_head head_of(const Message& m) noexcept {
   const auto both = load_as<head_words>(&m);
@@ -135,7 +136,7 @@ template <class Message>
   return head;
 }
 
-/// Stores the head of a message at once.
+/// Stores the head of a message as whole words.
 template <class Message>
 constexpr void set_head(Message& m, const message_head& head) noexcept {
   const std::uint32_t rest = head.entry | std::uint32_t(head.array) << 8 |

@@ -9,8 +9,9 @@
 
 namespace starling::resident::detail {
 
-/// Messages to all elements of an array: runs them for the elements created on this scheduler, one
-/// element in a step. Elements that have moved get a message. Used by the leader.
+/// Runs messages to all elements of an array for the elements that were created on this scheduler,
+/// one element in a step. To an element that has moved away it sends a message instead. Used by the
+/// leader.
 template <class Group>
 class broadcasts {
  public:
@@ -21,7 +22,7 @@ class broadcasts {
   /// Returns whether there may be arrays whose setup message has not run yet. Elements run it
   /// before any other message.
   [[nodiscard]] constexpr bool sets_up() const noexcept { return m_sets_up; }
-  /// Begins with the setup message of the next array, if it has one.
+  /// Begins to run the setup message of the next array, if that array has one.
   constexpr void begin_set_up() noexcept {
     m_sets_up = m_arrays_set_up != m_core->shared().l.arrays;
     if (!m_sets_up) return;
@@ -32,7 +33,7 @@ class broadcasts {
     m_core->count_sent();
     begin(c);
   }
-  /// Sends the next broadcast down the tree, and begins with it here. Returns false if there is
+  /// Sends the next broadcast down the tree and begins to run it here. Returns false if there is
   /// none.
   [[nodiscard]] constexpr bool begin_broadcast() noexcept {
     cell* const c = m_core->take_broadcast();
@@ -85,8 +86,8 @@ class broadcasts {
 
   scheduler_core<Group>* m_core;
   cell* m_message = nullptr;      // to be run for all elements
-  std::uint32_t m_slot = 0;       // of the next element
-  std::uint32_t m_last_slot = 0;  // behind the last element
+  std::uint32_t m_slot = 0;       // slot of the next element
+  std::uint32_t m_last_slot = 0;  // slot behind the last element
   std::uint32_t m_arrays_set_up = 0;
   bool m_sets_up = true;
 };

@@ -9,7 +9,7 @@
 /// member of bytes to one load for each byte, whatever alignment it is given.
 namespace starling::resident::detail {
 
-/// A value that may be stored where objects of other types are.
+/// A value that may share its memory with objects of other types.
 template <class T>
 struct [[gnu::may_alias]] placed {
   T value;
@@ -51,8 +51,9 @@ constexpr void copy_quads(const Group& group, To* to, const From* from,
                           std::uint32_t count) noexcept {
   constexpr std::uint32_t in_quad = sizeof(quad) / sizeof(To);
   const auto step = std::uint32_t(group.size());
-  // As in `for_each` of contexts, the last threads copy the most. For a rank beyond the size (see
-  // `near_threads`) `i` wraps around, so the thread copies nothing.
+  // As in `for_each` of contexts, the last threads copy the most. For a thread whose rank is not
+  // below the size (see `near_threads`), `i` wraps around to a large number, so the thread copies
+  // nothing.
   std::uint32_t i = step - 1 - std::uint32_t(group.rank());
   if (i >= count) return;
   for (; i + 3 * step < count; i += 4 * step)

@@ -12,7 +12,7 @@ struct cell {
   message m;
   cell* next = nullptr;
   std::uint32_t destination = 0;  // to be sent: the receiving scheduler
-  std::uint32_t ticket = 0;       // to be sent: its number in the ring, if it has one
+  std::uint32_t ticket = 0;       // to be sent: its ticket for the ring, if it has one
   std::uint32_t reference = 0;    // waiting for its turn: its reference number
   std::uint32_t padding[3] = {};
 };
@@ -29,7 +29,7 @@ struct incoming {
   }
 };
 
-/// A FIFO list of cells: a plain value without their memory.
+/// A FIFO list of cells. It does not own the cells.
 struct cell_list {
   cell* first = nullptr;
   cell* last = nullptr;
@@ -46,7 +46,8 @@ class cell_pool {
  public:
   static constexpr std::uint32_t near = 48;
 
-  /// A pool of `count` cells, including those stored here; `memory` has room for as many.
+  /// A pool of `count` cells, including the `near` cells in this object. `memory` has room for
+  /// `count` cells.
   constexpr cell_pool(cell* memory, std::uint32_t count) noexcept
       : m_left(count), m_count(count), m_fresh(memory) {
     for (cell& c : m_near) {
@@ -110,7 +111,7 @@ class cell_pool {
   cell* m_nobodys = &m_scrap;  // its address, which a device takes long to compute
   std::uint32_t m_left;
   std::uint32_t m_count;
-  cell* m_fresh;  // from here on, cells were never taken
+  cell* m_fresh;  // first of the cells that have never been taken
   cell m_near[near];
   cell m_scrap;
 };

@@ -29,7 +29,8 @@ class channel_ends {
     m_scheduler->channels.return_room(from.state());
     m_scheduler->behind |= Scheduler::tells;
   }
-  /// Returns whether other schedulers can read the data in place; otherwise ends the program.
+  /// Returns whether other schedulers can read the data in place; if they cannot, ends the program
+  /// with a failure.
   template <class T>
   constexpr bool may_lend(std::span<const T> data) const noexcept {
     auto& core = m_scheduler->core;
@@ -38,7 +39,8 @@ class channel_ends {
     core.fail(detail::failure::not_shared, 0, 0);
     return false;
   }
-  /// As `context::lend`; where the receiver is on another device, this thread alone copies.
+  /// As `context::lend`; if the receiver is on another device, the calling thread copies the data
+  /// alone.
   template <class T>
   constexpr void lend(channel_out<T>& to,
                       std::span<const std::type_identity_t<T>> data) const noexcept {

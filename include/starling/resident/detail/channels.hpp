@@ -21,7 +21,8 @@ class channel_table {
 
   constexpr explicit channel_table(scheduler_core<Group>& core) noexcept : m_core(&core) {}
 
-  /// Opens the receiving end `in` of `e`. `offsets`: of its peer's sending end and counter.
+  /// Opens the receiving end `in` of `e`. `offsets`: of the sending end and its counter in the peer
+  /// element.
   constexpr void open(element_state& e, channel_in_state& in, std::uint64_t bytes,
                       counter_state& counter, std::uint32_t peer_array, std::uint32_t peer_index,
                       channel_offsets offsets) noexcept {
@@ -65,7 +66,8 @@ class channel_table {
     write_at(m, 0, opening);
     m_core->send(c, peer.scheduler);
   }
-  /// Opens the sending end in `e`, whose peer has sent the opening message `m`.
+  /// Opens the sending end in `e`: the element with the receiving end has sent the opening message
+  /// `m`.
   constexpr void be_opened(element_state& e, const message& m) noexcept {
     chare& object = *m_core->object(e.array, e.slot);
     const auto opening = read_at<channel_opening>(m, 0);
@@ -129,8 +131,9 @@ class channel_table {
       Group::store_fenced(out->arrived, out->told = out->sent);
   }
 
-  /// Counts arrived sends. Returns false if there are none. An entry method that waited for them
-  /// becomes a message, unless run(object, message) returns true because it runs it.
+  /// Counts arrived sends. Returns false if there are none. For an entry method that waited for
+  /// them, calls run(object, message); if that returns false, the entry method is queued as a
+  /// message.
   template <class Run>
   [[nodiscard]] constexpr bool poll(Run run) noexcept {
     if (m_count == 0 || !m_core->in.has_channels()) return false;
@@ -146,8 +149,8 @@ class channel_table {
   }
 
  private:
-  /// Finds room for a send. Returns false after a failure. Tests again after `make_room`, so that
-  /// the code that follows need not load the values once more.
+  /// Finds room for a send. Returns false after a failure. Tests again after `make_room`: the
+  /// compiler then knows the values, and the code that follows does not load them again.
   [[nodiscard]] constexpr bool find_room(const channel_out_state& out,
                                          std::uint64_t bytes) noexcept {
     for (bool has_room = false; !fits(out, bytes) && !has_room; has_room = true)
@@ -161,8 +164,8 @@ class channel_table {
     return has_room & (out.is_open != 0) & (bytes <= out.bytes);
   }
   /// Called if a send does not seem to fit. A release may still be in flight although later
-  /// messages of the peer have been seen, or be recorded here if both ends are here. So this
-  /// flushes, and waits at most 100 ms. Returns false after a failure.
+  /// messages of the peer have arrived; or it is recorded in this object, if both ends are on this
+  /// scheduler. So this function flushes, and waits at most 100 ms. Returns false after a failure.
   [[nodiscard]] constexpr bool make_room(const channel_out_state& out,
                                          std::uint64_t bytes) noexcept {
     if (out.is_open == 0) return refuse(failure::channel_closed, 0, 0);
@@ -191,10 +194,11 @@ class channel_table {
     Group::store(&in.counts[which], count);
     if (out.is_beside != 0) Group::store(&in.lent[which], reinterpret_cast<std::uint64_t>(lent));
   }
-  /// Adds an end to its list of unflushed ends; `number`: its count before this operation.
+  /// Adds an end to the list `first` of unflushed ends. `number`: the end's count of sends or
+  /// releases before this operation.
   template <class End>
   constexpr void note(End*& first, End& end, std::uint32_t number) noexcept {
-    if (end.told != number) return;  // is in the list
+    if (end.told != number) return;  // the end is in the list already
     m_tells_far |= end.is_beside == 0;
     end.next = first;
     first = &end;
@@ -210,13 +214,13 @@ class channel_table {
     else
       return detail::is_far(out.buffers);
   }
-  /// A receiving end, and the pointers that the leader needs when data arrives: stored together,
-  /// because each would be a read of the element.
+  /// A receiving end, and the pointers that the leader needs when data arrives. They are stored
+  /// together here, because each of them would have to be read from the element.
   struct receiving_end {
     channel_in_state* state;
     chare* object;
     counter_state* counter;
-    std::uint32_t seen = 0;  // as in the state
+    std::uint32_t seen = 0;  // copy of `state->seen`
   };
   template <class Run>
   constexpr void arrive(receiving_end& in, std::uint32_t arrived, Run& run) noexcept {
@@ -231,7 +235,7 @@ class channel_table {
   scheduler_core<Group>* m_core;
   channel_out_state* m_sends = nullptr;    // ends with unflushed sends
   channel_in_state* m_releases = nullptr;  // ends with unflushed releases
-  bool m_tells_far = false;                // some of these have a peer on another device
+  bool m_tells_far = false;  // an end in one of the lists has its peer on another device
   receiving_end m_in[most] = {};
   std::uint32_t m_count = 0;
 };

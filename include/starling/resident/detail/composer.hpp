@@ -58,7 +58,7 @@ constexpr void write_plain(message& m, std::uint32_t array, std::uint32_t target
   fill(m, all{}, args...);
 }
 
-/// Composes a message to `Method` and sends it; all threads of the group call its members.
+/// Composes a message to `Method` and sends it. All threads of the group call the public members.
 template <class Context, auto Method>
 class composer {
   using scheduler = typename Context::scheduler;
@@ -142,7 +142,8 @@ class composer {
     describe(kind, payload_storage::inlined, p);
     return reinterpret_cast<std::byte*>(m.arguments + at);
   }
-  /// Returns room in a payload block of the destination, or in the heap until it has one; or null.
+  /// Returns room in a payload block of the destination, or in the heap, where the span waits for
+  /// such a block; null after a failure.
   [[nodiscard]] constexpr std::byte* block_room(std::uint32_t destination, std::size_t count,
                                                 std::size_t bytes) noexcept {
     auto& core = m_scheduler->core;
@@ -172,7 +173,8 @@ class composer {
   }
 
   /// Copies the span with all threads and synchronizes them. Where a group has several blocks, only
-  /// the first block reaches the message.
+  /// threads of the first block copy into the message itself, which may be in that block's shared
+  /// memory.
   template <class Span>
   constexpr void copy(Span data) noexcept {
     using group = typename Context::group_type;

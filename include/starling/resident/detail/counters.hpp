@@ -7,13 +7,13 @@
 #include <starling/resident/chare.hpp>
 #include <starling/resident/detail/arguments.hpp>
 
-/// Counters that elements wait for. Used by the leader of a group only.
+/// Counters for which entry methods of elements wait. Used by the leader of a group only.
 namespace starling::resident::detail {
 
 inline constexpr std::uint8_t arrival_bytes = 8;
 
-/// Returns the counter at that offset of an element. A template, as any `constexpr` function with a
-/// `reinterpret_cast` must be; `constexpr` makes it callable on a device.
+/// Returns the counter at the given offset of an element. A template, as any `constexpr` function
+/// with a `reinterpret_cast` must be; `constexpr` makes it callable on a device.
 template <class Chare>
 [[nodiscard]] constexpr counter_state& counter_at(Chare& object, std::uint32_t offset) noexcept {
   return *reinterpret_cast<counter_state*>(reinterpret_cast<std::byte*>(&object) + offset);
@@ -32,7 +32,7 @@ template <class Chare>
   return counter_at(object, read_at<std::uint32_t>(arrival, 0));
 }
 
-/// Makes `c.then` run when `wanted` arrivals have come.
+/// Makes the entry method `c.then` run when `wanted` arrivals have been counted.
 constexpr void arm(element_state& e, counter_state& c, std::uint32_t wanted) noexcept {
   c.wanted = wanted;
   c.next = e.armed;
@@ -59,7 +59,8 @@ constexpr void note_stash(element_state& e) noexcept {
   e.stash_entry = e.stash.first->m.entry;
 }
 
-/// Counts arrivals. Returns whether `c.then` is to run now; then the counter has no waiter left.
+/// Counts arrivals. Returns whether the entry method `c.then` is to run now; the counter has no
+/// waiter from then on.
 [[nodiscard]] constexpr bool count_for(element_state& e, counter_state& c,
                                        std::uint32_t how_many) noexcept {
   const std::uint32_t arrived = c.arrived + how_many, wanted = c.wanted;

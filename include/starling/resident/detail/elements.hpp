@@ -10,8 +10,8 @@
 
 namespace starling::resident::detail {
 
-/// Makes the elements of an array that are created on this scheduler. All threads of its group call
-/// it.
+/// Makes the elements of an array that are created on this scheduler. Called by all threads of the
+/// scheduler's group.
 template <class Chare, class Group>
 constexpr void make_elements(Group& group, scheduler_core<Group>& core, const array_info& info,
                              std::uint32_t array) noexcept {

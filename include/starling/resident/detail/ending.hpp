@@ -16,14 +16,15 @@ class ending {
  public:
   constexpr ending(const world& w, std::uint32_t self) noexcept : m_world(&w), m_self(self) {}
 
-  /// Sets the element and entry method that run, for errors; null: none.
+  /// Sets the running element and entry method, which failures name. Null and no_entry: none.
   constexpr void set_running(element_state* e, std::uint32_t entry) noexcept {
     m_running = e;
     m_entry = entry;
   }
-  /// Returns the entry method that runs; no_entry: none.
+  /// Returns the running entry method; no_entry: none.
   [[nodiscard]] constexpr std::uint32_t entry() const noexcept { return m_entry; }
-  /// Records a failure, with the element and the entry method that run. Only the first one counts.
+  /// Records a failure, with the running element and entry method. Only the first failure is
+  /// recorded.
   constexpr void fail(failure code, std::uint64_t first, std::uint64_t second) noexcept {
     if (m_failure != failure::none) return;
     m_phase = phase::due;
@@ -38,7 +39,8 @@ class ending {
   }
   /// Returns whether the program stops or has failed.
   [[nodiscard]] constexpr bool is_near() const noexcept { return m_phase != phase::runs; }
-  /// Makes a stop due when earlier messages to the host have left, or after `stall_ns`.
+  /// Makes a stop due when all earlier messages to the host have been sent, or after
+  /// `layout::stall_ns`.
   constexpr void see_to_stop(std::uint32_t messages_to_host) noexcept {
     if (m_phase != phase::stops) return;
     const std::uint64_t now = Group::now_ns();
@@ -53,7 +55,8 @@ class ending {
     for (std::uint32_t d = 0; d < m_world->l.devices; ++d)
       Group::store_release(m_world->at<std::uint32_t>(d, m_world->l.ending), 1u);
   }
-  /// Reports the scheduler's counts; its last action. A device's last scheduler notifies the host.
+  /// Reports the scheduler's counts, as its last action. The last scheduler of a device notifies
+  /// the host.
   constexpr void report(std::uint64_t sent, std::uint64_t done, std::uint64_t entries) noexcept {
     scheduler_line& line = *m_world->line(m_self);
     line.sent = sent;
@@ -68,8 +71,8 @@ class ending {
  private:
   enum class phase : std::uint32_t {
     runs,
-    stops,  ///< an entry method has called `stop`; messages to the host are still to leave
-    due     ///< this scheduler ends all schedulers: also after a failure
+    stops,  ///< an entry method has called `stop`; messages to the host are still to be sent
+    due     ///< this scheduler is about to end all schedulers, after a stop or a failure
   };
 
   /// Reports the failure, unless a scheduler of any device has reported one before.
@@ -101,13 +104,14 @@ class ending {
   phase m_phase = phase::runs;
 };
 
-/// Detects that no destination takes a scheduler's messages. The host may take its time.
+/// Detects that no destination takes a scheduler's messages. Messages to the host do not count,
+/// because the host may be slow.
 template <class Group>
 class stall_watch {
  public:
   constexpr void end() noexcept { m_is_on = false; }
-  /// Returns whether no message has left for `limit_ns`, with no `end` between. The time starts
-  /// again while most waiting messages are for the host.
+  /// Returns whether no message has been sent for `limit_ns` and since the last `end`. The time
+  /// begins again as long as most waiting messages are for the host.
   [[nodiscard]] constexpr bool is_over(const outbox<Group>& out, std::uint64_t limit_ns) noexcept {
     const std::uint64_t now = Group::now_ns();
     if (m_is_on && out.gone() == m_gone && 2 * out.to_host() <= out.waiting())
@@ -120,7 +124,7 @@ class stall_watch {
 
  private:
   std::uint64_t m_since = 0;
-  std::uint32_t m_gone = 0;  // messages that had left at `m_since`
+  std::uint32_t m_gone = 0;  // number of messages sent before `m_since`
   bool m_is_on = false;
 };
 

@@ -100,10 +100,10 @@ class far_group : public Base {
   static constexpr void copy(Byte* to, const Byte* from, std::uint32_t bytes) noexcept {
     is_far(to) ? Way::put(far_address_of(to), from, bytes) : copy_block(to, from, bytes);
   }
-  /// Copies from memory of another device; returns when all bytes are here.
+  /// Copies from memory of another device. Returns when all bytes have arrived.
   static constexpr void fetch(std::byte* to, const std::byte* from, std::uint64_t bytes) noexcept {
     Way::get(to, far_address_of(from), bytes);
-    Base::acquire_data();  // threads may have cached older data there
+    Base::acquire_data();  // threads may have older data of `to` in a cache
   }
   /// Writes a message to a slot. `image` is memory of this device that only this sender uses.
   static constexpr void put(slot& to, slot& image, const message& m, int units,

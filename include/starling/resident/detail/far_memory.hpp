@@ -18,8 +18,8 @@ namespace starling::resident::detail {
 struct far_meeting {
   std::uint64_t number = 0;              ///< unique number of the meeting
   std::vector<std::uint64_t> processes;  ///< their `process_number`s, in order
-  std::vector<std::byte> key;            ///< made by the process that called it
-  std::uint64_t bytes = 0;               ///< of memory in each process
+  std::vector<std::byte> key;            ///< made by the process that called the meeting
+  std::uint64_t bytes = 0;               ///< size of the memory in each process
 
   template <class Archive>
   void serialize(Archive& ar) {
@@ -30,8 +30,8 @@ struct far_meeting {
 /// The memory of a process from which its resident programs allocate; it lasts as long as the
 /// process. Thread-safe. `device` is the PCI address of the device that has the memory.
 ///
-/// `meet` blocks until all processes have called it. So all are asked before: each process prepares
-/// itself for one meeting or refuses, and `meet` is called when all have prepared.
+/// `meet` blocks until all processes have called it. So each process is asked before: its `prepare`
+/// accepts one meeting or throws, and `meet` is called when all processes have accepted.
 class far_memory {
  public:
   far_memory() = default;
@@ -39,7 +39,8 @@ class far_memory {
   far_memory(const far_memory&) = delete;
   far_memory& operator=(const far_memory&) = delete;
 
-  /// The object of a program that has code for such memory; or null.
+  /// The only object of the process, set by code for such memory; null: the process has no such
+  /// code.
   static constinit inline std::atomic<far_memory*> of_process{nullptr};
 
   /// Prepares this process for a meeting. Returns true if these processes have met already and need
@@ -60,7 +61,8 @@ class far_memory {
   /// Returns 128-byte aligned memory. @throws out_of_memory
   [[nodiscard]] std::byte* allocate(std::uint64_t bytes);
   void give_back(std::byte* memory) noexcept;
-  /// Returns the offset in this process's memory, by which addresses are exchanged.
+  /// Returns the offset of `memory` in this process's memory: processes exchange addresses as such
+  /// offsets.
   [[nodiscard]] std::uint64_t offset_of(const std::byte* memory) const noexcept {
     return static_cast<std::uint64_t>(memory - m_memory.data());
   }
@@ -86,11 +88,11 @@ class far_memory {
   std::mutex m_mutex;
   state m_state = state::fresh;
   std::exception_ptr m_failure;  // the error of `begin`
-  far_meeting m_meeting;         // prepared, or held
+  far_meeting m_meeting;         // the meeting that this process has prepared or held
   std::string m_device;
   std::uint32_t m_position = 0;
   std::span<std::byte> m_memory;
-  std::map<std::uint64_t, std::uint64_t> m_used;  // allocated: ends by beginnings
+  std::map<std::uint64_t, std::uint64_t> m_used;  // allocated ranges: end by beginning
 };
 
 }  // namespace starling::resident::detail

@@ -9,7 +9,7 @@ namespace starling::resident::detail {
 struct group_shape {
   granularity of = granularity::block;
   int threads = 1;  // of a block
-  int blocks = 1;   // 0: one for each multiprocessor that it may use
+  int blocks = 1;   // 0: one for each multiprocessor that the program may use
 };
 
 }  // namespace starling::resident::detail

@@ -11,8 +11,8 @@ namespace starling::resident::detail {
 
 inline constexpr std::uint32_t no_block = ~std::uint32_t{0};
 
-/// A scheduler's own memory: allocations that last as long as the program, and blocks of one size
-/// that are reused, for spans that wait here. Used by one thread.
+/// A scheduler's own memory: allocations that last as long as the program, and reused blocks of one
+/// size, for spans that wait on this scheduler. Used by one thread.
 class scheduler_heap {
  public:
   constexpr scheduler_heap(const world& w, std::uint32_t self) noexcept
@@ -24,8 +24,8 @@ class scheduler_heap {
 
   [[nodiscard]] constexpr std::uint64_t left() const noexcept { return m_end - m_used; }
 
-  /// Returns whether less memory is left than the payload blocks of one source device may need
-  /// here.
+  /// Returns whether less memory is left than needed to move the spans in all payload blocks of one
+  /// source device to this heap.
   [[nodiscard]] constexpr bool is_low() const noexcept { return m_is_low; }
 
   /// Returns 128-byte aligned memory, or null.
@@ -72,7 +72,7 @@ class scheduler_heap {
   std::uint32_t m_block_bytes;
   std::uint32_t m_freed = no_block;  // first free block; each one holds the number of the next
   std::uint32_t m_free_blocks = 0;
-  std::uint32_t m_lent;  // payload blocks whose bytes may have to be moved here
+  std::uint32_t m_lent;  // number of payload blocks whose spans may have to be moved to this heap
   bool m_is_low = false;
 };
 

@@ -64,7 +64,7 @@ class host_group {
   [[nodiscard]] static T load_credit(const T* from) noexcept {
     return load_acquire(from);
   }
-  /// Loads a value that may be out of date, but not older than this thread's last store.
+  /// Loads a value that may be out of date, but is not older than this thread's last store to it.
   template <class T>
   [[nodiscard]] static T load_stale(const T* from) noexcept {
     return load(from);
@@ -112,7 +112,7 @@ class host_group {
   static std::uint64_t clear_bits(std::uint64_t* mask, std::uint64_t bits) noexcept {
     return std::atomic_ref(*mask).fetch_and(~bits, std::memory_order_acquire);
   }
-  /// Yields between polls of a value that another thread is about to store.
+  /// Yields the core between polls of a value that another thread is about to store.
   static void give_way() noexcept { std::this_thread::yield(); }
   [[nodiscard]] static bool set_once(std::uint32_t* flag) noexcept {
     std::uint32_t unset = 0;
@@ -135,16 +135,17 @@ class host_group {
     return true;
   }
 
-  /// Whether a scheduler always has a receiver beside its leader.
+  /// Whether a scheduler always has a receiver that is not its leader.
   static constexpr bool is_served = false;
-  // --- the receiver: one thread here, on a device the lanes of a warp, which all call these
+  // --- the receiver: one thread on the host, the lanes of a warp on a device; all lanes call these
   static constexpr std::uint32_t lanes = 1;
   [[nodiscard]] static int lane() noexcept { return 0; }
   [[nodiscard]] static bool any_lane(bool of_this) noexcept { return of_this; }
   static void sync_lanes() noexcept {}
   [[nodiscard]] static std::uint32_t of_first_lane(std::uint32_t value) noexcept { return value; }
-  /// The number of slots that all lanes poll together, and the lane's slot among them. In a flood
-  /// of short messages the lanes poll more slots, but only the first unit of each.
+  /// The number of slots that all lanes poll at once, and the calling lane's slot among them: the
+  /// host has one lane. The argument: whether all lanes poll one ring and its last poll took many
+  /// short messages (`is_flood`).
   static constexpr std::uint32_t slots_at_once = 1;
   [[nodiscard]] static std::uint32_t which_slot(bool) noexcept { return 0; }
   /// The result of a poll of several slots: see `look`.
@@ -155,8 +156,8 @@ class host_group {
     [[nodiscard]] bool empty() const noexcept { return !is_there; }
     /// Takes complete messages, at most `most`, with the data that they refer to: stores them to
     /// *target(0), *target(1) …, and calls note(k, ask(first words)). `ask` may also be called for
-    /// slots that are not taken. `in_a_row`: the slots follow each other; no message is taken
-    /// before its predecessor.
+    /// slots that are not taken. `in_a_row`: the slots follow each other in one ring; then no
+    /// message is taken before its predecessor.
     template <class Ask, class Target, class Note>
     [[nodiscard]] some_taken collect(std::uint32_t most, bool, Ask ask, Target target,
                                      Note note) const noexcept {
@@ -165,11 +166,11 @@ class host_group {
       note(0, ask(words_of(*target(0), 0)));
       return {1, 0, 1};
     }
-    /// Returns whether the messages taken, of that number, were many and short.
+    /// Returns whether this poll took many messages, all short. The argument: the number of
+    /// messages taken.
     [[nodiscard]] static bool is_flood(std::uint32_t) noexcept { return false; }
   };
-  /// Polls for message `wanted` in the lane's slot. The flag is `is_flood` of the previous poll, as
-  /// given to `which_slot`.
+  /// Polls for message `wanted` in the calling lane's slot. The last argument: as for `which_slot`.
   [[nodiscard]] static some_slots look(const slot& next, std::uint32_t wanted, bool) noexcept {
     return {&next, has_come_flagged<host_group>(next, wanted)};
   }
@@ -194,8 +195,8 @@ class host_group {
   static void release_data() noexcept {}
   static void release_beside() noexcept {}
   static void acquire_data() noexcept {}
-  /// The acquire fence after a `load_fenced` of `word` that returned `seen`. Returns that value of
-  /// the word, or a later one.
+  /// The acquire fence after a `load_fenced` of `word` that returned `seen`. Returns `seen` or a
+  /// later value of the word.
   [[nodiscard]] static std::uint32_t acquire_behind(const std::uint32_t*,
                                                     std::uint32_t seen) noexcept {
     return seen;
@@ -203,7 +204,7 @@ class host_group {
 
   /// Returns when writes to other devices are complete.
   static void settle() noexcept {}
-  /// Makes the threads of a warp run in step again after a part that one of them ran alone.
+  /// Makes the threads of a warp run in step again after code that only one of them ran.
   static constexpr void converge() noexcept {}
 
   /// Polls of the inbox while there is no other work.

@@ -13,9 +13,9 @@
 
 namespace starling::resident::detail {
 
-/// The host threads that run a scheduler together; mostly a single thread, which needs none of
-/// this. They synchronize as blocks of a device do: each block, then one thread of each block, then
-/// each block again.
+/// The host threads that run a scheduler together. (Mostly a scheduler has a single thread, which
+/// needs no synchronization.) They synchronize as blocks of a device do: the threads of each block,
+/// then one thread of each block, then again the threads of each block.
 class host_team {
  public:
   host_team(int block_size, int blocks)
@@ -34,7 +34,8 @@ class host_team {
   /// Synchronizes and sets `what` of each block to the leader's value.
   template <class T>
   void tell(int rank, T& what) {
-    // Two pointers in turn: the leader may publish the next before all blocks have read this one.
+    // Uses two pointers in turn: the leader may publish the next value before all blocks have read
+    // this one.
     const auto told = [&]() -> const void*& {
       return m_told[m_tells[std::size_t(block_of(rank))] % 2];
     };

@@ -21,15 +21,15 @@ struct alignas(16) received {
 /// The received messages of a scheduler: a ring for each source device, private rings of some
 /// senders, and for scheduler 0 the ring of the host.
 ///
-/// Memory of devices and of the host is slow to reach. So a receiver polls it for the leader and
-/// fills inbox positions in order, which the leader reaches fast; most messages are run from there.
-/// On a device the receiver is a warp, and a second warp watches the host; on the host it is one
-/// more thread where a group has several. Otherwise the leader itself receives, when it has no
-/// other work.
+/// Memory of devices and of the host is slow to access. So a receiver polls it for the leader and
+/// fills inbox positions in order, which the leader accesses fast; most messages are run at these
+/// positions. On a device the receiver is a warp, and a second warp polls the host's memory. On the
+/// host the receiver is an additional thread if the group has several threads. Otherwise the leader
+/// itself receives, when it has no other work.
 template <class Group>
 class inbox {
  public:
-  /// Messages that may have been received and not popped.
+  /// Largest number of messages that are received and not popped.
   static constexpr std::uint32_t ahead = 16;
 
   constexpr inbox(const world& w, std::uint32_t self, cell_pool& cells) noexcept
@@ -44,8 +44,8 @@ class inbox {
   [[nodiscard]] constexpr const near_array& array(std::uint32_t number) const noexcept {
     return m_arrays[number];
   }
-  /// Returns whether array `number` has that many elements and that type. Without branches, as
-  /// `find`.
+  /// Returns whether array `number` has `elements` elements of the given type. Without branches,
+  /// for the reason given in `find`.
   [[nodiscard]] constexpr bool has_array(std::uint32_t number, std::uint32_t elements,
                                          std::uint32_t type) const noexcept {
     const near_array& a = m_arrays[number % max_arrays];
@@ -66,26 +66,29 @@ class inbox {
   }
 
   // --- the leader
-  /// Declares that another thread is the receiver. Called before anything is received.
+  /// Declares that another thread is the receiver. Called before the first message is received.
   constexpr void be_served() noexcept { m_is_served = true; }
 
-  /// Returns whether there is a message, after at most `looks` polls. It is at position `front`
-  /// until `pop`. `in_use`: messages before it whose `pop` has not been called yet.
+  /// Returns whether there is a message, after at most `looks` polls. The message stays at position
+  /// `front` until `pop`. `in_use`: number of earlier messages for which `pop` has not been called
+  /// yet.
   [[nodiscard]] constexpr bool wait(std::uint32_t looks, std::uint32_t in_use = 0) noexcept {
     if (m_known - m_popped == in_use) look_for_more(looks);
     return m_known - m_popped != in_use;
   }
   [[nodiscard]] constexpr std::uint32_t front() const noexcept { return m_popped % ahead; }
-  /// The position where nothing is received: for the message of a cell while it is run.
+  /// The position at which no message is received: it holds the message of a cell while that is
+  /// run.
   static constexpr std::uint32_t beside = ahead;
-  // By index: a device takes long to make a generic pointer to shared memory.
+  // Positions are given by index, because a device takes long to make a generic pointer to shared
+  // memory.
   [[nodiscard]] constexpr message& text(std::uint32_t position) noexcept {
     return m_positions[position].text;
   }
   [[nodiscard]] constexpr chare* object(std::uint32_t position) const noexcept {
     return m_positions[position].object;
   }
-  /// Frees the position of the front message for another one, after all threads have read it.
+  /// Frees the position of the front message. Called when all threads have read the message.
   constexpr void pop() noexcept {
     ++m_popped;
     Group::store_near(&m_room_upto, m_popped + ahead);
@@ -148,7 +151,7 @@ class inbox {
     while (Group::load_near(&m_has_left) == 0) Group::give_way();
   }
 
-  /// Receives messages where the leader is the receiver.
+  /// Receives messages if the leader is the receiver.
   constexpr void serve_oneself() noexcept {
     if (!serves_itself()) return;
     for (std::uint32_t n = 0; n < m_sources.count() && !receive(); ++n) {
@@ -170,7 +173,7 @@ class inbox {
     const typename Group::some_slots found = m_sources.look(o.at);
     const std::uint32_t ending = Group::load(m_ending);
     const std::uint32_t arrived = look_at(std::uint32_t(Group::lane()), o.channels);
-    const std::uint32_t filled = m_filled;  // while the loads above are in flight
+    const std::uint32_t filled = m_filled;  // loaded while the loads above are in flight
     const std::uint32_t room = Group::load_near(&m_room_upto) - filled;
     const std::uint32_t changes = Group::of_first_lane(Group::load_near(&m_changes));
     some_taken taken;
@@ -190,7 +193,7 @@ class inbox {
     if (is_changed) learn(o, changes);
     return taken.count != 0;
   }
-  /// The same, where the receiver is one thread.
+  /// As above, for a receiver that is one thread.
   constexpr bool receive() noexcept { return receive(m_outlook); }
   /// Polls the host's memory for scheduler 0. Called by one thread.
   constexpr void watch_host() noexcept {
@@ -212,7 +215,8 @@ class inbox {
   [[nodiscard]] constexpr bool serves_itself() const noexcept {
     return !Group::is_served && !m_is_served;
   }
-  /// Polls for messages at most `looks` times, until there is anything new of any kind.
+  /// Polls at most `looks` times, until there is a message, a message of the host or a change of a
+  /// channel.
   constexpr void look_for_more(std::uint32_t looks) noexcept {
     serve_oneself();
     // Copies, because the compiler loads all members again after an acquire load, and the time
@@ -226,12 +230,14 @@ class inbox {
     } while ((news | (arrived ^ known)) == 0 && --looks != 0);
     m_known = arrived;
   }
-  /// Returns the sends on a channel so far. Each lane loads one channel, so that all are in flight.
+  /// Returns the number of sends on a channel so far. Each lane loads the number of one channel, so
+  /// that all loads are in flight at once.
   [[nodiscard]] constexpr std::uint32_t look_at(std::uint32_t channel,
                                                 std::uint32_t channels) const noexcept {
     return channel < channels ? Group::load_fenced(m_channels_arrived + channel) : 0;
   }
-  /// `arrived`: the value of the lane's own channel, among the first ones.
+  /// Notes the sends on all channels. `arrived`: the number of sends on the channel whose index is
+  /// the calling lane's.
   constexpr void note_channels(std::uint32_t arrived, std::uint32_t channels) noexcept {
     auto channel = std::uint32_t(Group::lane());
     for (std::uint32_t n = 0; n < channels; n += Group::lanes, channel += Group::lanes)
@@ -242,7 +248,8 @@ class inbox {
     o.channels = Group::of_first_lane(Group::load_near(&m_channels));
   }
   constexpr void note_channel(std::uint32_t channel, std::uint32_t arrived) noexcept {
-    const bool is_new = arrived != m_channel_counts[channel];  // false where none is open
+    // False for a lane without an open channel.
+    const bool is_new = arrived != m_channel_counts[channel];
     if (!Group::any_lane(is_new)) return;
     if (is_new)
       Group::store_near(&m_channel_counts[channel],
@@ -250,7 +257,7 @@ class inbox {
     Group::sync_lanes();
     if (Group::lane() == 0) Group::store_near(&m_channel_news, m_channel_news + 1);
   }
-  /// Takes complete messages, as far as there is room.
+  /// Takes complete messages into free inbox positions.
   [[nodiscard]] constexpr some_taken fill(const typename Group::some_slots& found, bool in_a_row,
                                           std::uint32_t filled, std::uint32_t room) noexcept {
     return found.collect(
@@ -280,11 +287,11 @@ class inbox {
   received m_positions[ahead + 1] = {};
   std::uint32_t m_room_upto = ahead;
   std::uint32_t m_arrived = 0;
-  std::uint32_t m_host_has = 0;  // number of a host message that is there
+  std::uint32_t m_host_has = 0;  // number of host messages known to have arrived
   std::uint32_t m_stop_wanted = 0;
   std::uint32_t m_has_ended = 0;
   std::uint32_t m_channels = 0;  // open channels
-  std::uint32_t m_changes = 0;   // changes of channels and rings
+  std::uint32_t m_changes = 0;   // number of changes of the channels and rings that are polled
   std::uint32_t m_channel_counts[most_channels] = {};
   std::uint32_t m_channel_news = 0;  // incremented after a change of the counts
   std::uint32_t m_is_closed = 0;

@@ -18,10 +18,10 @@ namespace starling::resident::detail {
 /// otherwise it waits in a cell until `flush` writes it into the ring of its destination. Messages
 /// to one scheduler keep their order. Used by one thread.
 ///
-/// All senders of a device share a ring and order their messages by tickets. Later tickets wait for
-/// earlier ones, so a ticket must be used as soon as there is room: a message takes a ticket when
-/// there seems to be room and it has any payload block it needs. Each flush tries some of the
-/// messages with tickets.
+/// All senders of a device share one ring to each destination and order their messages by tickets.
+/// Later tickets wait for earlier ones, so a ticket must be used as soon as there is room: a
+/// message takes a ticket when there seems to be room and its payload block, if it needs one, is
+/// allocated. Each flush tries some of the messages with tickets.
 ///
 /// Taking a ticket takes as long as the rest of a send. So a frequent sender to one scheduler
 /// claims one of its few private rings (`seek_private_ring`), which need no tickets.
@@ -53,12 +53,12 @@ class outbox {
     bool has_ticket = false;
     bool is_beside = false;  // on this device
   };
-  /// Reserves a slot for a message that is sent at once: where no message waits, which it must not
-  /// overtake, and a shared ring was at most half full. Other senders may have filled it since.
-  /// Then the ticket is kept until the next flush and later messages wait, because a check would
-  /// take as long as a send. A reserved ticket must be used.
+  /// Reserves a slot for a message that is to be sent at once: if no message waits, as it must not
+  /// overtake one, and a shared ring was at most half full. If other senders have filled the ring
+  /// since, only a ticket is reserved: it is kept until the next flush and later messages wait,
+  /// because a check would take as long as a send. A reserved ticket must be used.
   [[nodiscard]] constexpr reservation reserve(std::uint32_t destination) noexcept {
-    if constexpr (!Group::reaches_all) return {};  // slow for far memory, and much code
+    if constexpr (!Group::reaches_all) return {};  // it would be slow for far memory, and much code
     known_ring& to = m_known[destination % rings_known];
     // No branches between the loads: each would wait for its own load.
     const bool is_sure = to.ticket != to.sure_upto;
@@ -71,7 +71,7 @@ class outbox {
     put_into(*r.into, m, units, r.ticket, r.is_beside);
     ++m_gone;
   }
-  /// Adds a message without a slot; it waits for one, with its ticket if it has one.
+  /// Adds a message without a slot. It waits for one, with the ticket of `r` if `r` has one.
   constexpr void add(cell* c, std::uint32_t destination, const reservation& r = {}) noexcept {
     c->destination = destination;
     c->ticket = r.ticket;
@@ -102,9 +102,10 @@ class outbox {
     if (is_much) m_skips = skips_when_full;
   }
 
-  /// Takes a payload block of `destination` for this device. Returns ~0u where all are in use or
-  /// messages wait for one, which later messages must not overtake; for this scheduler itself,
-  /// whose blocks other senders may need while its own messages wait; and for far memory.
+  /// Takes a payload block of `destination` for this device. Returns ~0u if all blocks are in use,
+  /// or if messages wait for one, which later messages must not overtake; if the destination is
+  /// this scheduler, because other senders may need its blocks while its own messages wait; and for
+  /// far memory.
   [[nodiscard]] constexpr std::uint32_t take_block(std::uint32_t destination) noexcept {
     if (destination == m_self || m_staged != 0 || is_far(destination)) return ~0u;
     return take_free_block(destination);
@@ -120,7 +121,7 @@ class outbox {
     if (!to.is_refused) take_private_ring(to);
   }
 
-  /// Returns whether the memory of a scheduler is not mapped here.
+  /// Returns whether the memory of a scheduler is not mapped on this device.
   [[nodiscard]] constexpr bool is_far(std::uint32_t scheduler) const noexcept {
     if constexpr (Group::reaches_all)
       return false;
@@ -138,8 +139,8 @@ class outbox {
     std::uint32_t mask = 0;       // slots - 1; the slots are a power of two
     slot* slots = nullptr;
     outgoing_ring* senders = nullptr;
-    std::uint32_t taken = 0;    // by the destination, as last read
-    std::uint32_t full_in = 0;  // the last flush that found it full
+    std::uint32_t taken = 0;    // messages taken by the destination, as last read
+    std::uint32_t full_in = 0;  // number of the last flush that found the ring full
     bool is_beside = false;     // the destination is on this device
     bool is_private = false;    // used by this sender only
     bool is_refused = false;    // the destination had no private ring left
@@ -152,7 +153,7 @@ class outbox {
   static constexpr std::uint32_t everything = ~std::uint32_t{0};
   static constexpr std::uint32_t skips_when_full = 7;
 
-  // Destinations that share a bit delay each other, which is harmless.
+  // Destinations may share a bit. They then delay each other's messages, which is harmless.
   [[nodiscard]] static constexpr std::uint64_t bit_of(std::uint32_t destination) noexcept {
     return std::uint64_t(1) << (destination & 63);
   }
@@ -183,7 +184,7 @@ class outbox {
     }
     if (to.ticket - to.taken >= (to.mask + 1) / 2) return {};
     const std::uint32_t ticket = Group::take_ticket(&to.senders->ticket);
-    to.taken = Group::load_credit(&to.senders->taken);  // in flight with the ticket
+    to.taken = Group::load_credit(&to.senders->taken);  // loaded while the ticket is in flight
     set_ticket(to, ticket + 1);
     m_private.note_shared(to.destination);
     slot* const into = fits(to, ticket) ? &to.slots[ticket & to.mask] : nullptr;
@@ -207,7 +208,7 @@ class outbox {
       m_private.add(to.destination, number);
       return use_private(to, m_private.count() - 1);
     }
-    m_private.give_back(receiver, number);  // tried again later; but a ticket must be used
+    m_private.give_back(receiver, number);  // tried again later; the ticket, if any, must be used
     if (!last.has_ticket) return;
     cell* const c = m_cells->take();
     c->m = m;
@@ -263,7 +264,7 @@ class outbox {
     if ((m_held & bit_of(destination)) != 0) return fate::stays;
     known_ring& to = ring_to(destination);
     if (!seems_to_have_room(to)) {
-      to.full_in = m_flushes;  // later messages must not overtake it, even if nothing was read
+      to.full_in = m_flushes;  // even if the progress was not read: later messages must wait, too
       return fate::stays;
     }
     if (c.m.storage() == payload_storage::staged)
@@ -299,8 +300,10 @@ class outbox {
   [[nodiscard]] constexpr known_ring& ring_to(std::uint32_t destination) noexcept {
     known_ring& known = m_known[destination % rings_known];
     if (known.destination == destination) return known;
-    if (known.full_in == m_flushes) m_held |= bit_of(known.destination);       // would be forgotten
-    if (known.is_private) Group::store(&known.senders->ticket, known.ticket);  // until next time
+    // Recorded before `known` is reused: this flush has found the ring full.
+    if (known.full_in == m_flushes) m_held |= bit_of(known.destination);
+    // Kept there until the ring is used again.
+    if (known.is_private) Group::store(&known.senders->ticket, known.ticket);
     known = {};
     known.destination = destination;
     known.mask = (is_host(destination) ? host_slots : m_slots) - 1;

@@ -16,8 +16,8 @@ class private_rings {
 
   /// Notes that a message was sent through a shared ring.
   constexpr void note_shared(std::uint32_t destination) noexcept { m_last = destination; }
-  /// Called at intervals: returns the destination of the last such message if it was the same
-  /// several times in a row, else `nowhere`.
+  /// Called at intervals: returns the destination of the last message sent through a shared ring,
+  /// if several successive calls found the same destination; otherwise `nowhere`.
   [[nodiscard]] constexpr std::uint32_t wanted() noexcept {
     const std::uint32_t to = m_last;
     m_last = nowhere;
@@ -40,7 +40,7 @@ class private_rings {
     Group::store(receiver.taken_rings + number, 0u);
   }
 
-  /// Returns the number of this sender's private rings: the index of the next.
+  /// Returns the number of this sender's private rings, which is the index of the next one.
   [[nodiscard]] constexpr std::uint32_t count() const noexcept { return m_count; }
   constexpr void add(std::uint32_t receiver, std::uint32_t number) noexcept {
     m_rings[m_count++] = {receiver, number};

@@ -27,7 +27,7 @@ struct program_code {
                                      void* native_stream);
   using host_maker = std::unique_ptr<host_scheduler> (*)(const world& w, std::uint32_t self,
                                                          const group_shape& shape);
-  // Relaxed: the values are functions and publish no data.
+  // Relaxed: the values are pointers to functions and publish no data.
   std::atomic<launcher> launch[granularities]{};  // by granularity
   // Code for memory of other devices that is not mapped: on the host, and on a device.
   std::atomic<host_maker> make_far{nullptr};

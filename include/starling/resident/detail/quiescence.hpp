@@ -32,7 +32,8 @@ class quiescence_detector {
     m.kind() == message_kind::wave ? begin() : add(m);
   }
 
-  /// Called without other work: answers a wave, or on scheduler 0 starts and evaluates waves.
+  /// Called when the scheduler has no other work: answers a wave, or on scheduler 0 starts and
+  /// evaluates waves.
   constexpr void idle() noexcept {
     if (m_is_asked && m_missing == 0) {
       m_is_asked = false;
@@ -82,7 +83,8 @@ class quiescence_detector {
     const bool is_quiescent =
         m_sums.sent == m_before.sent && m_sums.done == m_before.done && m_sums.sent == m_sums.done;
     m_before = m_sums;
-    if (m_sums.sent != m_sums.done) m_idle_steps = 0;  // no new wave soon
+    // The next wave starts only after further idle steps.
+    if (m_sums.sent != m_sums.done) m_idle_steps = 0;
     if (!is_quiescent) return;
     m_is_found = true;
     if (m_held.empty())
@@ -102,7 +104,7 @@ class quiescence_detector {
   std::uint32_t m_missing = 0;     // answers of child schedulers to come
   std::uint32_t m_idle_steps = 0;  // idle steps since the last work
   bool m_is_asked = false;         // a wave is to be answered
-  bool m_is_found = false;         // quiescence, and no work on scheduler 0 since
+  bool m_is_found = false;         // quiescence was found, and scheduler 0 has had no work since
 };
 
 }  // namespace starling::resident::detail

@@ -16,7 +16,7 @@ enum class goal_kind : std::uint8_t { element, broadcast, host };
 
 /// The beginning of a contribution's arguments; the values follow it.
 struct contribution_head {
-  std::uint32_t generation = 0;  // number of the reduction in its array, from 0
+  std::uint32_t generation = 0;  // number of the reduction among those of its array, from 0
   std::uint32_t index = 0;       // of the element, or the host mailbox, that gets the result
   std::uint8_t goal_array = 0;
   goal_kind goal = goal_kind::element;
@@ -31,8 +31,8 @@ static_assert(sizeof(contribution_head) == 16);
 struct contribution_sign {
   std::uint32_t index = 0;
   std::uint8_t entry = 0;
-  std::uint8_t goal = 0;   // its array, and the kind times 16
-  std::uint8_t value = 0;  // its type, and the operation times 16
+  std::uint8_t goal = 0;   // array of the destination, and the destination's kind times 16
+  std::uint8_t value = 0;  // type of the value, and the operation times 16
   std::uint8_t array = 0;  // array of the contributing elements
 
   [[nodiscard]] static constexpr contribution_sign of(const message& m) noexcept {
@@ -43,8 +43,9 @@ struct contribution_sign {
 };
 static_assert(sizeof(contribution_sign) == 8 && max_arrays <= 16);
 
-/// Combines the contributions of a scheduler's elements and of the schedulers below it. Elements
-/// are counted where they were created, so the number to wait for is constant wherever they move.
+/// Combines the contributions of a scheduler's elements and of the schedulers below it. An element
+/// counts on the scheduler where it was created, so the number of contributions to wait for does
+/// not change when elements move.
 template <class Group>
 class reducer {
  public:
@@ -82,8 +83,8 @@ class reducer {
     pass_on_whole(m.array, expected(m.array));
     return true;
   }
-  /// Returns whether two contributions have the same type, operation and goal. Run for each
-  /// contribution, so without branches and with most loads in flight at once.
+  /// Returns whether two contributions have the same type, operation and goal. Called for each
+  /// contribution, so it has no branches, and most loads are in flight at once.
   [[nodiscard]] static constexpr bool is_alike(const message& a, const message& b) noexcept {
     constexpr std::size_t index = offsetof(contribution_head, index);
     constexpr std::size_t rest = offsetof(contribution_head, goal_array);
@@ -100,7 +101,8 @@ class reducer {
     return m_core->shared().template at<std::uint32_t>(m_core->device(),
                                                        info.expected)[m_core->self()];
   }
-  /// Passes results on in order: a delayed contribution may come after a later one.
+  /// Passes on complete results in the order of the reductions: a delayed contribution may arrive
+  /// after contributions to a later reduction.
   constexpr void pass_on_whole(std::uint32_t array, std::uint32_t wanted) noexcept {
     std::uint32_t& ended = m_ended[array];
     for (;;) {

@@ -6,9 +6,9 @@
 #include <starling/resident/detail/bytes.hpp>
 #include <starling/resident/detail/message.hpp>
 
-/// Slots written and read where 16 bytes are not moved at once by both sides: between the host and
-/// a device, and on the host backend. The last eight bytes of a slot's first unit show that the
-/// whole message is there.
+/// Access to slots between a writer and a reader of which at least one does not move 16 bytes at
+/// once: between the host and a device, and on the host backend. The last eight bytes of a slot's
+/// first unit show that the whole message is there.
 namespace starling::resident::detail {
 
 [[nodiscard]] constexpr std::uint64_t tail_of(std::uint32_t word, std::uint32_t sequence) noexcept {
@@ -37,7 +37,9 @@ template <class Message>
 constexpr void set_words(Message& m, int which, const unit_words& words) noexcept {
   store_as(reinterpret_cast<unsigned char*>(&m) + 12 * which, words);
 }
-/// Returns the units of a message by its first unit; at most `units_per_slot`, whatever it has.
+/// Returns the number of units of a message, read from its first unit; at most `units_per_slot`,
+/// whatever the unit
+/// contains.
 [[nodiscard]] constexpr int units_of(const unit_words& first) noexcept {
   const int units = units_of(std::size_t(first.word[1] >> 16 & 0xff));
   return units < units_per_slot ? units : units_per_slot;

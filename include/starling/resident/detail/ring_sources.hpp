@@ -22,7 +22,8 @@ class ring_sources {
       m_rings[d] = source(w.ring(self, d), w.l.ring_slots, &w.outgoing(d, self)->taken);
   }
 
-  /// Adds a private ring. Called by the leader, after it has taken all that the sender sent before.
+  /// Adds a private ring. Called by the leader, after it has taken all earlier messages of the
+  /// sender.
   constexpr void open(const slot* slots, std::uint32_t size, std::uint32_t* taken) noexcept {
     m_rings[m_count] = source(slots, size, taken);
     Group::store_near(&m_count, m_count + 1);
@@ -30,18 +31,19 @@ class ring_sources {
   /// Returns the number of rings. Called by one thread.
   [[nodiscard]] constexpr std::uint32_t count() const noexcept { return m_count; }
 
-  /// The slot that a lane polls. Each lane keeps it, because finding it takes as long as a poll.
+  /// The slot that a lane polls next. Each lane keeps a view, because to compute it takes as long
+  /// as a poll.
   struct view {
     const slot* at = nullptr;
-    std::uint32_t wanted = 0;  // number of the message
+    std::uint32_t wanted = 0;  // number of the message that is polled for
     std::uint32_t ring = 0;
     std::uint32_t rings = 0;
-    // The same in all lanes.
+    // The following are equal in all lanes.
     std::uint32_t turn = 0;     // first ring of the poll
     std::uint32_t last = none;  // first ring that had a message in the last poll
     bool in_a_row = false;      // all lanes poll one ring
-    bool is_flood = false;      // many short messages came when all lanes polled it
-    bool stays = false;         // unchanged as long as no message comes
+    bool is_flood = false;      // the last poll of that ring by all lanes took many short messages
+    bool stays = false;         // the view does not change as long as no message arrives
   };
   [[nodiscard]] constexpr typename Group::some_slots look(const view& v) const noexcept {
     return Group::look(*v.at, v.wanted, v.in_a_row && v.is_flood);
@@ -79,8 +81,8 @@ class ring_sources {
     const source& from = m_rings[v.ring];
     const std::uint32_t number = from.received + (v.in_a_row ? which : 0);
     v.at = from.slots + (number & from.mask);
-    // Lanes without a ring of their own wait for the number after the next, which never is in that
-    // slot.
+    // If there are fewer rings than polled slots, the remaining lanes wait for the number after the
+    // next, which never is in that slot.
     v.wanted = number + (v.in_a_row || which < v.rings ? 1 : 2);
     Group::sync_lanes();  // all lanes have read
   }
@@ -91,7 +93,7 @@ class ring_sources {
     constexpr source(const slot* ring, std::uint32_t size, std::uint32_t* told_at) noexcept
         : slots(ring), taken(told_at), mask(size - 1) {}
     const slot* slots = nullptr;
-    std::uint32_t* taken = nullptr;  // credit of its senders
+    std::uint32_t* taken = nullptr;  // where the credit for the ring's senders is stored
     std::uint32_t mask = 0;
     std::uint32_t received = 0;
     std::uint32_t told = 0;  // `received` as last stored to `taken`
@@ -103,7 +105,8 @@ class ring_sources {
   }
   constexpr void move_on(source& ring, std::uint32_t taken) const noexcept {
     ring.received += taken;
-    // Rarely enough to cost little, often enough that senders need not wait.
+    // At intervals of a quarter of the ring: rarely enough to cost little, often enough that
+    // senders need not wait.
     if (ring.received - ring.told < (ring.mask + 1) / 4) return;
     ring.told = ring.received;
     Group::store_credit(ring.taken, ring.received);

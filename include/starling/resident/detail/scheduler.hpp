@@ -105,7 +105,9 @@ class scheduler {
  private:
   static constexpr int errands_at_once = 8;
   static constexpr int looks_to_take = 4;
-  static constexpr std::uint32_t look_every = 16;  // steps between checks for the end
+  // Number of steps after which the hot path is left: to check for the end, poll channels and claim
+  // a private ring.
+  static constexpr std::uint32_t look_every = 16;
   static constexpr std::uint32_t flush_every = 4;  // while `much_waits` wait to be sent
   static constexpr std::uint32_t much_waits = 16;
 

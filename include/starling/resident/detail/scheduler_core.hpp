@@ -23,9 +23,8 @@ inline constexpr std::uint32_t has_moved = std::uint32_t{1} << 31;
 /// Each kind of request is served in one place between entry methods, which saves registers of a
 /// device. No call waits; no entry method begins while too many messages of earlier ones are here.
 ///
-/// A message is sent in one of two ways: composed in a cell and passed to `send`, or by `send_made`
-/// written where it leaves, which saves a copy. Both pass a message that cannot leave at once to
-/// the outbox (`queue`), and one for this scheduler to a list of this class (`deliver`).
+/// A message is composed in a cell and passed to `send`, or written where it leaves by `send_made`,
+/// which saves a copy. Both pass one that cannot leave at once to the outbox, or to a list here.
 template <class Group>
 class scheduler_core {
  public:
@@ -92,8 +91,7 @@ class scheduler_core {
   constexpr void drop(cell* c) noexcept {
     if (!cells.is_scrap(c)) cells.give_back(c);
   }
-  /// Sends a composed message to a scheduler, or to the host. If `at_once`, it may leave before the
-  /// entry method ends.
+  /// Sends a message to a scheduler or the host; if `at_once`, maybe before the entry method ends.
   constexpr void send(cell* c, std::uint32_t destination, bool at_once = false) noexcept {
     const message_kind kind = c->m.kind();
     if (destination == m_self) return deliver(c, kind);

@@ -31,7 +31,7 @@ class scheduler_memory {
   [[nodiscard]] constexpr address address_of(const std::byte* at) const noexcept {
     return address::of(m_device, offset_of(at));
   }
-  /// Returns whether those bytes are where other schedulers reach them.
+  /// Returns whether other schedulers can access those bytes.
   [[nodiscard]] constexpr bool is_shared(const std::byte* at, std::uint64_t bytes) const noexcept {
     const std::uint64_t offset = offset_of(at);
     return offset < m_world->l.bytes && bytes <= m_world->l.bytes - offset;
@@ -42,7 +42,8 @@ class scheduler_memory {
   constexpr void fetch(address from, std::uint64_t bytes) noexcept {
     if (!is_far(m_world->at<std::byte>(from))) return;
     if (m_fetched == nullptr || bytes > m_fetched_room) {
-      // The heap frees nothing, so the size doubles, if there is room, to need few allocations.
+      // The heap never frees memory. So the size is doubled, if there is room, and few allocations
+      // are needed.
       const bool is_much = 2 * m_fetched_room > bytes && 2 * m_fetched_room <= m_heap->left();
       m_fetched_room = is_much ? 2 * m_fetched_room : bytes;
       m_fetched = allocate(m_fetched_room);
@@ -66,7 +67,7 @@ class scheduler_memory {
   scheduler_heap* m_heap;
   ending<Group>* m_end;
   std::uint32_t m_device;
-  std::byte* m_fetched = nullptr;  // for `fetch`
+  std::byte* m_fetched = nullptr;  // memory for copies made by `fetch`
   std::uint64_t m_fetched_room = 0;
 };
 

@@ -36,11 +36,11 @@ namespace detail {
 class host_scheduler {
  public:
   virtual ~host_scheduler() = default;
-  /// Called by each thread of its group, 0 ≤ rank < threads.
+  /// Called by each thread of the scheduler's group, 0 ≤ rank < threads.
   virtual void begin(int rank) noexcept = 0;
   virtual work step(int rank) noexcept = 0;
-  /// Receives messages for the leader. Where the group has several threads, one more thread calls
-  /// it until it returns `over`.
+  /// Receives messages for the leader. If the group has several threads, an additional thread calls
+  /// this function until it returns `over`.
   virtual work serve() noexcept = 0;
   /// Called by rank 0 at the end.
   virtual void end() noexcept = 0;
@@ -145,11 +145,11 @@ class session {
   /// for `wait_kind::room` and tries again, because another task may take the room.
   /// @throws resident_error, usage_error when the program does not run
   [[nodiscard]] bool try_send(const message& m);
-  /// Returns whether the wait is over already; otherwise `enlist` registers it.
+  /// Returns whether the wait is over already. If it is not, the caller registers it by `enlist`.
   [[nodiscard]] bool is_over(host_wait& w);
-  /// Registers the wait. Returns false where it is over by now.
+  /// Registers the wait. Returns false if the wait is over by now.
   [[nodiscard]] bool enlist(host_wait& w);
-  /// Removes a registered wait. Returns false where it is not registered any more.
+  /// Removes a registered wait. Returns false if it is not registered any more.
   [[nodiscard]] bool withdraw(host_wait& w) noexcept;
   /// Throws if the wait ended without its event. @throws resident_error, usage_error, hang_error
   void check(const host_wait& w) const;

@@ -17,8 +17,8 @@ enum class work : std::uint8_t {
   over
 };
 
-/// The leader's order to its group for a step. All threads reach the scheduler's memory, and read
-/// there which message is run, and its element.
+/// The leader's order to its group for a step. In a group of one block, all threads access the
+/// scheduler's memory and read there which message is run, and its element.
 template <class Group>
 class step_order {
  public:
@@ -34,8 +34,8 @@ class step_order {
   work m_what = work::none;
 };
 
-/// The same where a group has several blocks, each with its own scheduler object: the order is
-/// copied to each, with the message.
+/// As above, for a group of several blocks. Each block has a separate scheduler object, to which
+/// the order is copied with the message.
 template <class Group>
 requires(Group::is_wide) class step_order<Group> {
  public:

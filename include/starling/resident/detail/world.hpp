@@ -32,15 +32,18 @@ inline constexpr std::uint64_t line_bytes = 128;
 /// The senders' state of a ring, in the memory of the senders' device.
 struct alignas(128) outgoing_ring {
   std::uint32_t ticket = 0;  // number of the next message: fetch-and-add by senders
-  std::uint32_t taken = 0;   // messages taken: stored by the receiving scheduler at intervals
+  // Number of messages taken: stored by the receiving scheduler at intervals.
+  std::uint32_t taken = 0;
   std::uint64_t padding[7] = {};
-  std::uint64_t free_blocks = 0;  // set bits: free; the receiving scheduler sets, senders clear
+  // Set bits: free; the receiving scheduler sets bits, senders clear them.
+  std::uint64_t free_blocks = 0;
 };
 static_assert(sizeof(outgoing_ring) == 128);
 
 /// The state of a scheduler that other schedulers and the host access, in its device's memory.
 struct alignas(128) scheduler_line {
-  // Sends on each of its channels so far: stored by the sending scheduler after the data.
+  // Number of sends on each channel of this scheduler so far: stored by the sending scheduler after
+  // the data.
   std::uint32_t arrived[most_channels] = {};
   // 1: the private ring is claimed. Changed from 0 atomically by the sender that claims it.
   std::uint32_t taken_rings[most_private_rings] = {};
@@ -50,7 +53,7 @@ struct alignas(128) scheduler_line {
   std::uint64_t sent = 0;
   std::uint64_t done = 0;
   std::uint64_t entries_run = 0;
-  std::uint64_t noted = 0;  // records of its trace, including overwritten ones
+  std::uint64_t noted = 0;  // number of its trace records, including overwritten ones
   // Staging memory for a message to a scheduler whose memory is not mapped.
   slot image;
 };
@@ -62,7 +65,8 @@ struct trace_record {
   std::uint64_t entry;  // no_entry: idle
 };
 
-/// The location of an element. Tables hold it as one word, so that it is read and written at once.
+/// The location of an element. Tables hold a location as one word, so that it is read and written
+/// by one access.
 struct location {
   std::uint32_t scheduler = 0;
   std::uint32_t slot = 0;
@@ -137,7 +141,7 @@ inline constexpr std::uint32_t host_slots = 256;
 /// first rank, whose tasks are the host for all ranks.
 struct host_link {
   slot to_device[host_slots];                                   // to scheduler 0
-  slot to_host[max_devices][host_slots];                        // from any scheduler of a device
+  slot to_host[max_devices][host_slots];                        // from all schedulers of a device
   alignas(128) std::uint32_t device_took = 0;                   // messages taken by scheduler 0
   alignas(128) std::uint32_t host_took[max_devices * 32] = {};  // at 32 × device
   alignas(
@@ -145,31 +149,34 @@ struct host_link {
   alignas(128) std::uint32_t stop_wanted = 0;
   alignas(128) std::uint32_t failed = 0;  // 1: `record` is complete
   failure_record record;
-  alignas(128) std::uint64_t quiescent_at = 0;  // host messages taken by then, plus one
+  // Number of host messages taken before the quiescence, plus one; 0: none.
+  alignas(128) std::uint64_t quiescent_at = 0;
   // Written by ranks' hosts at 32 × their first device: `beats`; at 32 × each device: `left`.
   alignas(128) std::uint32_t beats[max_devices * 32] = {};  // the rank's heartbeats
-  std::uint32_t left[max_devices * 32] = {};                // 1: the rank uses the link no more
-  device_report reports[max_devices];                       // by first device; before `left`
-  std::uint64_t begun_at[max_devices] = {};                 // by the devices' clocks; 0: not begun
-  std::uint32_t loses = 0;  // 1: a rank has claimed `loss` to write it
-  std::uint32_t lost = 0;   // 1: `loss` is complete
-  char loss[504] = {};      // text that ends with a zero
+  std::uint32_t left[max_devices * 32] = {};  // 1: the rank does not use the link any more
+  device_report reports[max_devices];         // by the rank's first device; stored before `left`
+  std::uint64_t begun_at[max_devices] = {};   // by the devices' clocks; 0: not begun
+  std::uint32_t loses = 0;                    // 1: a rank has claimed `loss` to write it
+  std::uint32_t lost = 0;                     // 1: `loss` is complete
+  char loss[504] = {};                        // text that ends with a zero
 };
 
 inline constexpr std::uint32_t most_blocks = 2048;
 
 /// The barrier of thread blocks that are all one scheduler, in the slab of their device.
 struct block_barrier {
-  alignas(128) std::uint32_t arrived = 0;       // the sum of each barrier is half of its range
-  alignas(128) std::uint32_t told[2][32] = {};  // words of the leader, two sets in turn
-  alignas(128) std::uint64_t partials[2][most_blocks] = {};  // of sums, by block, two sets
+  alignas(128) std::uint32_t arrived = 0;  // each barrier adds half of the range of this counter
+  alignas(128) std::uint32_t told[2][32] = {};  // words published by the leader, two sets in turn
+  // Values of reductions and scans, by block, two sets in turn.
+  alignas(128) std::uint64_t partials[2][most_blocks] = {};
 };
 
 /// Sizes and offsets of a slab.
 struct layout {
   std::uint32_t devices = 1;
-  std::uint32_t schedulers = 1;                       // of each device
-  std::uint64_t reciprocal = std::uint64_t{1} << 32;  // 2^32 over that; for at most 65535 in all
+  std::uint32_t schedulers = 1;  // of each device
+  // 2^32 / schedulers, rounded up; exact for at most 65535 schedulers in all.
+  std::uint64_t reciprocal = std::uint64_t{1} << 32;
   std::uint32_t ring_slots = 64;
   std::uint32_t cells = 256;
   std::uint32_t blocks = 4;

@@ -13,12 +13,12 @@ namespace starling::resident::cuda {
 
 /// The blocks of a `cluster_group`, at most 16, which access each other's shared memory.
 ///
-/// Each block has a barrier in its shared memory, at which all blocks of the cluster arrive: at
-/// their own with a release at block scope, at the remaining ones with a release at cluster scope.
-/// Waiting acquires at cluster scope. There are two barriers, used in turn: a block that has left a
-/// barrier may arrive at the next one before all arrivals at the first one are visible in all
-/// blocks. No block ends before all have arrived at the last barrier, after which no block accesses
-/// another.
+/// Each block has a barrier in its shared memory, at which all blocks of the cluster arrive: a
+/// block arrives at its own barrier with a release at block scope, at the other blocks' barriers
+/// with a release at cluster scope. Waiting acquires at cluster scope. Each block has two such
+/// barriers, used in turn: a block that has passed one may arrive at the next before all arrivals
+/// at the first are visible in all blocks. No block ends before all blocks have arrived at the last
+/// barrier; after that, no block accesses another block's memory.
 class cluster_blocks {
  public:
   static constexpr granularity kind = granularity::cluster;
@@ -67,7 +67,7 @@ class cluster_blocks {
     }
     __syncwarp();
   }
-  /// Nothing to do: `fetch` reads the leader's object.
+  /// Has no effect, because `fetch` reads the leader's object.
   template <class T>
   __device__ void publish(const T&) const noexcept {}
   /// Copies `what` from the same address in the leader's block. Volatile, so that the loads are not
@@ -81,7 +81,8 @@ class cluster_blocks {
       set_word_of(what, i, word);
     }
   }
-  /// Uses two words in turn: before a block overwrites one, all blocks have read it.
+  /// Stores this block's word for all blocks. Uses two words in turn: there is a barrier between
+  /// the last read of a word and its next store.
   __device__ void give(std::uint64_t word) const noexcept {
     if (threadIdx.x != 0) return;
     mine().turn ^= 1;
@@ -120,7 +121,7 @@ class cluster_blocks {
                      at_block(barrier, block))
                  : "memory");
   }
-  /// Arrives at the block's own barrier and returns its phase.
+  /// Arrives at the calling block's own barrier and returns the barrier's phase.
   [[nodiscard]] __device__ static std::uint64_t arrive(unsigned barrier) noexcept {
     std::uint64_t phase;
     asm volatile("mbarrier.arrive.release.cta.shared::cta.b64 %0, [%1];"

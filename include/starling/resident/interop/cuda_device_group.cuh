@@ -28,8 +28,8 @@ class device_blocks {
   }
 
   // --- called by the first warp of each block
-  /// The increments of all blocks add up to half of the counter's range. So its highest bit flips
-  /// when all have arrived, and not again before all have seen that.
+  /// The increments of all blocks add up to half of the counter's range. So the counter's highest
+  /// bit flips when all blocks have arrived, and does not flip again before all have read it.
   __device__ void sync() const noexcept {
     __syncwarp();
     if (threadIdx.x == 0) {
@@ -51,8 +51,8 @@ class device_blocks {
     }
     __syncwarp();
   }
-  /// Uses two sets of words in turn: the leader may publish again before all blocks have fetched
-  /// this.
+  /// Uses two sets of words in turn: the leader may publish the next value before all blocks have
+  /// fetched this one.
   template <class T>
   __device__ void publish(const T& what) const noexcept {
     static_assert(sizeof(T) <= sizeof m_barrier->told[0]);
@@ -67,7 +67,7 @@ class device_blocks {
     for (unsigned i = threadIdx.x; i < words_told<T>; i += 32)
       set_word_of(what, i, device_memory::load(&told[i]));
   }
-  /// As in `cluster_blocks`.
+  /// Stores this block's word for all blocks, as in `cluster_blocks`.
   __device__ void give(std::uint64_t word) const noexcept {
     if (threadIdx.x != 0) return;
     turns().partial ^= 1;
@@ -81,7 +81,8 @@ class device_blocks {
   }
 
  private:
-  /// Indices of the sets. In each block's shared memory, with the same values in all blocks.
+  /// Indices of the sets of words. Each block has them in its shared memory, with the same values
+  /// in all blocks.
   struct turn {
     std::uint32_t partial;  // last used, of `block_barrier::partials`
     std::uint32_t told;     // next used, of `block_barrier::told`
@@ -92,7 +93,7 @@ class device_blocks {
   }
   [[nodiscard]] __device__ std::uint32_t* next_told() const noexcept {
     const std::uint32_t which = turns().told;
-    __syncwarp();  // all have read it
+    __syncwarp();  // all lanes have read turns().told
     if (threadIdx.x == 0) turns().told = which ^ 1;
     return m_barrier->told[which];
   }

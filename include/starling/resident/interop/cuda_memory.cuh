@@ -12,8 +12,8 @@
 namespace starling::resident::cuda {
 
 /// The common base of CUDA groups: access to memory of all devices and of the host. It has the same
-/// members as `detail::host_group`. They are called by one thread, except `look`, `collect` and
-/// their helpers, which all lanes of the receiver warp call together.
+/// members as `detail::host_group`, which describes them. They are called by one thread, except
+/// `look`, `collect` and their helpers, which all lanes of the receiver warp call together.
 ///
 /// Relaxed accesses have no `memory` clobber (except `set_once`), so that the compiler may keep
 /// members of a scheduler in registers across them. Other memory is ordered by the fences and by
@@ -22,9 +22,9 @@ class device_memory {
  public:
   static constexpr bool is_device = true;
   static constexpr bool reaches_all = true;
-  /// Threads of a block after those of the group: the service warps, first the host watcher, then
-  /// the receiver. In this order the receiver and the leader do not share a warp scheduler of the
-  /// multiprocessor if the group has 128 threads in a block.
+  /// Number of threads of the service warps, which follow the group's in a block: first the host
+  /// watcher, then the receiver. In this order the receiver and the leader do not share a warp
+  /// scheduler of the multiprocessor if the group has 128 threads in a block.
   static constexpr int service_threads = 64;
   static constexpr bool is_served = true;
 
@@ -48,8 +48,8 @@ class device_memory {
     asm volatile("ld.relaxed.sys.u64 %0, [%1];" : "=l"(value) : "l"(from));
     return value;
   }
-  /// Relaxed, as an acquire would invalidate the L1 cache. The stores that need the credit are
-  /// behind a branch on its value and so cannot precede the load.
+  /// Relaxed, because an acquire would invalidate the L1 cache. The stores that need the credit
+  /// depend on a branch on its value and so cannot precede the load.
   __device__ static std::uint32_t load_credit(const std::uint32_t* from) noexcept {
     return load(from);
   }
@@ -144,22 +144,23 @@ class device_memory {
   [[nodiscard]] __device__ static std::uint32_t of_first_lane(std::uint32_t value) noexcept {
     return __shfl_sync(~0u, value, 0);
   }
-  /// Eight lanes read one slot, so that a warp reads four slots at once. In a flood of short
-  /// messages each lane reads the first unit of one slot, which holds the whole message; the first
-  /// longer message ends the batch.
+  /// Eight lanes read one slot, each of them one unit (16 bytes: 12 of the message and its sequence
+  /// number), so that a warp reads four slots at once. In a flood of short messages, each lane
+  /// reads the first unit of one of 32 slots, which holds a whole short message; the poll takes no
+  /// message from the first longer one on.
   static constexpr std::uint32_t slots_at_once = 4;
   [[nodiscard]] __device__ static std::uint32_t which_slot(bool is_flood) noexcept {
     return std::uint32_t(lane() >> (is_flood ? 0 : 3));
   }
-  /// The units that the lanes have loaded. A message that has arrived only in part is not taken,
-  /// but read again later.
+  /// The unit that the calling lane has loaded. A message that has arrived only in part is not
+  /// taken, but read again later.
   struct some_slots {
     const detail::unit* from;
     detail::unit_words words;
     std::uint32_t sequence, wanted;
     int shift;  // each slot is read by 1 << shift lanes
 
-    /// Evaluated late, so that further loads can be issued before this one completes.
+    /// Called late, so that further loads can be issued before the load of `sequence` completes.
     [[nodiscard]] __device__ bool is_there() const noexcept { return sequence == wanted; }
     [[nodiscard]] __device__ bool empty() const noexcept {
       return __any_sync(~0u, (lane() & ((1 << shift) - 1)) == 0 && is_there()) == 0;
@@ -189,7 +190,7 @@ class device_memory {
       return {count, std::uint32_t(__ffs(int(whole)) - 1) >> shift, is_taken && u == 0 ? 1u : 0u};
     }
     /// Returns a bit for the first lane of each slot whose message is complete; with `in_a_row`
-    /// only up to the first incomplete one.
+    /// only for the slots before the first incomplete message.
     [[nodiscard]] __device__ unsigned whole_slots(bool is_missing, bool in_a_row) const noexcept {
       unsigned missing = __ballot_sync(~0u, is_missing);
       const unsigned firsts = shift == 0 ? ~0u : 0x01010101u;
@@ -270,9 +271,9 @@ class device_memory {
 
   __device__ static void give_way() noexcept { __nanosleep(20); }
 
-  static constexpr std::uint32_t looks_nearby = 128;  // polls; 3 µs
+  static constexpr std::uint32_t looks_nearby = 128;  // polls, which take 3 µs
   static constexpr std::uint32_t looks_at_once = 16;
-  static constexpr std::uint32_t patience = 32;  // idle steps; tens of microseconds
+  static constexpr std::uint32_t patience = 32;  // idle steps, which take tens of microseconds
 
   [[nodiscard]] __device__ static std::uint64_t now_ns() noexcept {
     std::uint64_t now;

@@ -39,7 +39,7 @@ __device__ void serve(Inbox& in, service_warp warp, int lane) {
     } while (__shfl_sync(~0u, int(in.is_closed()), 0) == 0);
     if (lane == 0) in.leave();
   } else if (lane == 0 && in.is_watched()) {
-    // At intervals, as fences on this multiprocessor also wait for these loads.
+    // Polls at intervals, because fences on this multiprocessor also wait for these loads.
     for (; !in.is_closed(); __nanosleep(4000)) in.watch_host();
   }
 }
@@ -49,8 +49,8 @@ __device__ __forceinline__ void run_scheduler(const detail::world& w, std::uint3
   using scheduler = detail::scheduler<Group, Program>;
   alignas(16) __shared__ unsigned char memory[sizeof(scheduler)];
   unsigned char* object = memory;
-  // Hides the origin of the address from the compiler, which would otherwise recompute it for each
-  // use, 100 cycles each time.
+  // Hides the origin of the address from the compiler, which would otherwise recompute the address
+  // for each use, in 100 cycles.
   asm volatile("" : "+l"(object));
   __builtin_assume(__isShared(object));
   auto& mine = *reinterpret_cast<scheduler*>(object);
@@ -87,8 +87,9 @@ __global__ void run_schedulers(const __grid_constant__ detail::world w, std::uin
   }
 }
 
-/// A launch of all schedulers of a device. They wait for each other's messages, so all must be
-/// resident at once: the launch is cooperative, which CUDA refuses if the blocks do not fit.
+/// A launch of all schedulers of a device. Schedulers wait for each other's messages, so all of
+/// them must be resident at once: the launch is cooperative, which CUDA refuses if the blocks do
+/// not fit.
 class together {
  public:
   together(const detail::world& w, const detail::group_shape& shape, void* native_stream) noexcept {
@@ -113,8 +114,8 @@ class together {
   }
 
  private:
-  /// Returns whether the blocks fit into the multiprocessor partition, if there is one. CUDA may
-  /// check a cooperative launch against the whole device.
+  /// Returns whether the blocks fit into the multiprocessor partition, if there is one. Checked
+  /// here, because CUDA may check a cooperative launch against the whole device.
   template <class Kernel>
   [[nodiscard]] bool fits_partition(Kernel* kernel, const detail::world& w) const noexcept {
     if (w.multiprocessors == 0) return true;
@@ -123,8 +124,8 @@ class together {
         &blocks, kernel, static_cast<int>(m_config.blockDim.x), 0);
     return result == cudaSuccess && m_config.gridDim.x <= w.multiprocessors * unsigned(blocks);
   }
-  /// Sets the cluster size and returns an error if `wanted` clusters do not fit. The capacity
-  /// depends on the arrangement of the multiprocessors, so it is queried.
+  /// Sets the cluster size and returns an error if `wanted` clusters do not fit. The number of
+  /// clusters that fit depends on the arrangement of the multiprocessors, so it is queried.
   template <class Kernel>
   [[nodiscard]] detail::launch_result ask_for_clusters(Kernel* kernel, std::uint32_t wanted) {
     cudaLaunchAttribute& shape = m_attributes[m_config.numAttrs++];

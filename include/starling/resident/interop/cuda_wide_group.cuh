@@ -41,7 +41,7 @@ template <class T>
     return std::bit_cast<T>(std::uint8_t(word));
 }
 
-/// Number of 4-byte words of a value that the leader broadcasts.
+/// Number of 4-byte words of a value of type T that the leader sends to all blocks.
 template <class T>
 inline constexpr unsigned words_told = sizeof(T) / 4;
 template <class T>
@@ -65,7 +65,7 @@ class wide_group : public device_memory {
  public:
   static constexpr granularity kind = Blocks::kind;
   static constexpr bool is_wide = true;
-  // A `sync` takes long, and the leader does not poll for messages meanwhile.
+  // Many, because a `sync` takes long and the leader does not poll for messages meanwhile.
   static constexpr std::uint32_t looks_at_once = 256;
 
   __device__ wide_group(const detail::world& w, std::uint32_t device) noexcept

@@ -20,7 +20,8 @@
 namespace starling::resident::host {
 
 /// The reference implementation of the `Way` of `detail::far_group`. The memory is mapped, but only
-/// this class dereferences it. Delays puts until the next fence, so that a missing fence shows.
+/// this class dereferences far addresses. It delays puts until the next fence, so that tests detect
+/// a missing fence.
 class held_back {
  public:
   template <class T>

@@ -42,7 +42,8 @@ class way {
   }
   __device__ static void fence() noexcept { nvshmem_fence(); }
   __device__ static void quiet() noexcept { nvshmem_quiet(); }
-  /// Reads by NVSHMEM's test operation, as ordering may involve the network card.
+  /// Reads the word by NVSHMEM's test operation, because the network card may be needed for the
+  /// order of the data.
   __device__ static void see(const std::uint64_t* word) noexcept {
     static_cast<void>(
         nvshmem_uint64_test(const_cast<std::uint64_t*>(word), NVSHMEM_CMP_NE, ~std::uint64_t{0}));

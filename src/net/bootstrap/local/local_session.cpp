@@ -35,7 +35,7 @@ void local_session::connect() {
   std::memcpy(address.sun_path, m_settings.socket.data(), m_settings.socket.size());
   m_fd.reset(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   if (!m_fd) fail(fmt::format("no socket can be made: {}", std::strerror(errno)));
-  // Limits the time of connect() and send(), which block while the launcher does not read.
+  // Limits the time for which connect() and send() block when the launcher does not read.
   const auto micro = std::chrono::duration_cast<std::chrono::microseconds>(m_settings.timeout);
   const timeval limit{micro.count() / 1'000'000, micro.count() % 1'000'000};
   ::setsockopt(m_fd.get(), SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
@@ -80,7 +80,7 @@ bool local_session::write_frame(wire::kind what, const std::string& body) {
       m_is_torn = sent > 0;
       return false;
     } else if (errno != EINTR) {
-      break;  // closed; a message with the reason may still be readable
+      break;  // closed by the launcher; its message with the reason may still be readable
     }
   }
   return true;
@@ -136,7 +136,7 @@ void local_session::fail_after_timeout(const char* what) {
       fmt::format("rank {} of {} under starling launch: {} for {} s (STARLING_BOOTSTRAP_TIMEOUT)",
                   m_settings.rank, m_settings.size, what,
                   std::round(static_cast<double>(m_settings.timeout.count()) / 100) / 10);
-  // Asks the launcher for the missing ranks. If it still runs, it answers at once.
+  // Asks the launcher which ranks are missing. If the launcher still runs, it answers at once.
   const std::string question = wire::frame(wire::kind::missing, {});
   pollfd wanted{m_fd.get(), POLLIN, 0};
   if (!m_reader.in_the_middle() && !m_is_torn &&

@@ -13,13 +13,13 @@
 #include <starling/core/error.hpp>
 
 /// Protocol between `starling launch` and its ranks over a Unix-domain socket. Both ends are on one
-/// host: integers are in its byte order.
+/// host, so integers are in the host's byte order.
 ///
 /// A message is a header and a body:
 ///
 ///     u32 magic | u16 version | u16 kind | u32 length of the body
 ///
-/// A rank begins with `hello`; anything else closes the connection.
+/// A rank begins with `hello`; the launcher closes a connection that begins with other bytes.
 namespace starling::detail::wire {
 
 inline constexpr std::uint32_t magic = 0x314c5453;  // "STL1"
@@ -52,7 +52,8 @@ struct message {
   std::string body;
 };
 
-/// Function that returns the largest body of a kind, or nothing if the kind is not allowed now.
+/// Function that returns the largest allowed size of a body of a kind, or no value if the kind is
+/// not allowed at this point.
 using bounds = std::function<std::optional<std::size_t>(kind)>;
 [[nodiscard]] std::optional<std::size_t> first_to_launcher(kind what);
 [[nodiscard]] std::optional<std::size_t> then_to_launcher(kind what);
@@ -62,11 +63,11 @@ using bounds = std::function<std::optional<std::size_t>(kind)>;
 [[nodiscard]] std::string frame(kind what, std::string_view body);
 
 /// Parser of received bytes into messages. It checks a header before the body has arrived, so that
-/// a sender can make it store at most one message of the allowed length.
+/// it never stores more than one message of the allowed length for a sender.
 class reader {
  public:
   void put(const char* bytes, std::size_t count) { m_bytes.append(bytes, count); }
-  /// Returns the next message, or nothing if it is incomplete. @throws bad_message
+  /// Returns the next message, or no value if it is incomplete. @throws bad_message
   [[nodiscard]] std::optional<message> next(const bounds& allowed);
   /// Returns whether part of a message has been received.
   [[nodiscard]] bool in_the_middle() const noexcept { return !m_bytes.empty(); }

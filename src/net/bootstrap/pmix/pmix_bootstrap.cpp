@@ -47,7 +47,7 @@ class pmix_bootstrap final : public bootstrap {
     }
     try {
       m_size = job_number(PMIX_JOB_SIZE, true);
-      // A value of this rank, not of the job.
+      // Requests a value of this rank, not of the job.
       m_local_rank = job_number(PMIX_LOCAL_RANK, false);
       m_local_size = job_number(PMIX_LOCAL_SIZE, true);
     } catch (...) {
@@ -70,7 +70,8 @@ class pmix_bootstrap final : public bootstrap {
 
   std::vector<std::string> all_gather(const std::string& mine) override {
     check_gather_size(mine);
-    // After a timeout: the abandoned fence may still complete, and would be taken for a later one.
+    // After a timeout no other fence may begin: the abandoned fence may still complete, and its
+    // completion would be taken for that of the next.
     if (!m_failure.empty()) throw bootstrap_error(m_failure);
     // One key for each round: PMIx keeps all values until the job's end.
     const std::string key = fmt::format("starling.gather.{}", m_round++);
