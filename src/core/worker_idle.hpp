@@ -43,8 +43,8 @@ class worker_idle {
  public:
   explicit worker_idle(worker& self);
 
-  /// Searches for work, from the time `begin` on, and sleeps until there is some. Null: the
-  /// scheduler stops.
+  /// Searches for work, and sleeps until there is some. `begin`: the current time. Returns null
+  /// when the scheduler stops.
   promise_base* find_work(std::uint64_t begin) noexcept;
 
  private:

@@ -100,7 +100,7 @@ class stream_state final : public completion_listener {
   void end_loan() noexcept;
   void throw_if_lost();
   void query_events() noexcept { m_waiters.lose(m_marks.query_events()); }
-  // Take the submit lock; mark_overdue() only tries it:
+  // The next two functions lock the submit lock; mark_overdue() only tries to.
   [[nodiscard]] bool mark_overdue() noexcept;
   enum class delay { ends, goes_on };  // of a lazy mark
   template <class Operation>

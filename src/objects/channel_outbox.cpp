@@ -88,8 +88,8 @@ void channel_outbox::send(channel_offer offer) {
   m_is_sending = true;
 }
 
-/// Prepares a send at the current point of the stream: exports the memory, or copies it to pinned
-/// memory.
+/// Prepares a parcel at the current point of the sender's stream: exports its memory, so that the
+/// receiver can map it, or copies it to pinned memory.
 void channel_outbox::prepare(parcel& p) {
   if (p.offer.available.at == nullptr) return;
   stream& at = *p.offer.available.at;

@@ -16,7 +16,8 @@ namespace {
 /// Interval of checks of the processes of this host; rounds of progress between reads of the clock.
 constexpr std::chrono::milliseconds look_interval{50};
 constexpr unsigned rounds_a_look = 64;
-/// Rounds after which suspects fail although traffic with other ranks has not paused.
+/// Calls of `progress()` after which suspected ranks count as failed although traffic with other
+/// ranks has not paused.
 constexpr unsigned enough_doubt = 1000;
 
 }  // namespace

@@ -25,7 +25,7 @@ struct device_waiter {
   wait_status result = wait_status::waiting;
 
   /// Suspends `c` until the wait ends. `begin()` starts the wait and returns false if it is over
-  /// already. `on`, `remove`: see mark_suspended.
+  /// already; then this returns false, and `c` continues. `on`, `remove`: see mark_suspended.
   template <class Begin>
   [[nodiscard]] bool suspend(promise_base& c, const void* on, withdraw_fn remove,
                              const call_location& at, const Begin& begin) {

@@ -53,7 +53,7 @@ static_assert(served_space<kernel_space>,
               "another device, or has no Serial (-DKokkos_ENABLE_SERIAL=ON)");
 }  // namespace detail
 
-/// A team of threads that runs a group. The same members as `host_group`.
+/// A Kokkos team as the group of a kernel: has the members of `host_group`.
 template <class Member>
 class team_group {
  public:

@@ -10,9 +10,9 @@
 /// Shared memory that is attached to a message instead of copied into it.
 namespace starling::detail {
 
-/// Smallest size, in bytes, of shared memory that is attached rather than copied. A message with
-/// 8 KiB of data still fits into a segment of UCX' shared memory, 8 256 bytes; the receiver fetches
-/// larger messages.
+/// Smallest size, in bytes, of memory of `message::share` that is attached rather than copied. With
+/// 8 KiB of data and its headers a message still fits into one segment that UCX sends, 8 256 bytes;
+/// the receiver fetches larger messages, and then a copy by the sender is wasted.
 inline constexpr std::size_t worth_attaching = 8200;
 /// Alignment of attached memory in a message.
 inline constexpr std::size_t attached_align = 16;

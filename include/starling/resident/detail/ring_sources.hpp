@@ -69,7 +69,7 @@ class ring_sources {
     v.in_a_row = has_more;
     aim(v);
   }
-  /// Sets the slot that `v` polls now.
+  /// Selects the slot that the calling lane polls next. Called by all lanes, each with its view.
   constexpr void aim(view& v) noexcept {
     Group::sync_lanes();  // all lanes have written
     v.rings = Group::of_first_lane(Group::load_near(&m_count));

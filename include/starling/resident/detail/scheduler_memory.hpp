@@ -31,7 +31,8 @@ class scheduler_memory {
   [[nodiscard]] constexpr address address_of(const std::byte* at) const noexcept {
     return address::of(m_device, offset_of(at));
   }
-  /// Returns whether other schedulers can access those bytes.
+  /// Returns whether the `bytes` bytes at `at` are in this device's slab, which other schedulers
+  /// can access.
   [[nodiscard]] constexpr bool is_shared(const std::byte* at, std::uint64_t bytes) const noexcept {
     const std::uint64_t offset = offset_of(at);
     return offset < m_world->l.bytes && bytes <= m_world->l.bytes - offset;

@@ -170,7 +170,8 @@ class wide_group : public device_memory {
     }
     return x;
   }
-  /// Scans the sums of the blocks, with `own` of this block. Called by the first warp.
+  /// Returns the sums of the blocks before this one and of all blocks. `own`: the sum of this
+  /// block. Called by the first warp.
   template <class T>
   [[nodiscard]] __device__ prefix_sum<T> scan_blocks(T own) const noexcept {
     const auto lane = static_cast<int>(threadIdx.x % 32);
