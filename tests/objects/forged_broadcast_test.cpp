@@ -193,12 +193,18 @@ TEST(forged_broadcasts, whose_marks_name_other_broadcasts) {
 }
 
 TEST(forged_broadcasts, whose_marks_are_for_other_workers_or_priorities) {
-  const std::string error = error_when_changed([](message& m) {
-    const std::uint8_t urgent = 0;
-    std::memcpy(m.data() + 16 + offsetof(detail::remote_header, priority), &urgent, 1);
-  });
-  EXPECT_NE(error.find("a broadcast to another worker or of another priority"), std::string::npos)
-      << error;
+  const auto expect_other = [](auto change) {
+    const std::string error = error_when_changed([change](message& m) {
+      detail::remote_header h;
+      std::memcpy(&h, m.data() + 16, sizeof h);
+      change(h);
+      std::memcpy(m.data() + 16, &h, sizeof h);
+    });
+    EXPECT_NE(error.find("a broadcast to another worker or of another priority"), std::string::npos)
+        << error;
+  };
+  expect_other([](detail::remote_header& h) { h.priority = 0; });
+  expect_other([](detail::remote_header& h) { h.worker = 0; });  // the mark is for every worker
 }
 
 TEST(forged_broadcasts, of_an_array_that_does_not_exist) {

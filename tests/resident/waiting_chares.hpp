@@ -102,6 +102,15 @@ struct patient : resident::chare {
     cx.signal(self, &patient::m_all);
     cx.invoke(self, entry<&patient::tell>, 3u, to);
   }
+  /// Signals itself, and runs again by that signal, until `end_turns` has run.
+  constexpr void turn(Cx& cx, resident::host_mailbox<std::uint32_t> to) {
+    if (m_fired != 0) return cx.send(to, m_fired);
+    cx.when_counted(m_all, 1, entry<&patient::turn>, to);
+    cx.signal(cx.array_of(*this)[index()], &patient::m_all);
+  }
+  constexpr void end_turns(Cx& cx) {
+    cx.once([&] { ++m_fired; });
+  }
   constexpr void signal_and_wait(Cx& cx, resident::host_mailbox<std::uint32_t> to) {
     cx.signal(cx.array_of(*this)[index()], &patient::m_all);
     cx.when_counted(m_all, 1, entry<&patient::tell>, 4u, to);
@@ -114,7 +123,8 @@ struct patient : resident::chare {
   struct entries
       : resident::entries<&patient::early, &patient::wait, &patient::wait_own, &patient::take_own,
                           &patient::wait_for_none, &patient::tell, &patient::signal, &patient::move,
-                          &patient::tell_in_order, &patient::signal_and_wait> {};
+                          &patient::tell_in_order, &patient::signal_and_wait, &patient::turn,
+                          &patient::end_turns> {};
 };
 
 /// Work that spreads: each element sends to two elements until the depth is reached.

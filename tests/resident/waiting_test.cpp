@@ -91,6 +91,28 @@ TEST_P(resident_waiting, for_signals_of_an_element_to_itself_keeps_their_order) 
       EXPECT_EQ(co_await program.receive(told), expected);
     co_await program.invoke(all[1], entry<&host::signal_and_wait>, told);
     EXPECT_EQ(co_await program.receive(told), 404u);
+    // Also where the element has moved to another scheduler, which queues its signals.
+    co_await program.invoke(all[1], entry<&host::move>, o.schedulers);
+    co_await program.quiescence();
+    co_await program.invoke(all[1], entry<&host::tell_in_order>, told);
+    for (const std::uint32_t expected : {501u, 602u, 703u})
+      EXPECT_EQ(co_await program.receive(told), expected);
+    co_await expect_end_at_quiescence(program);
+  });
+}
+
+TEST_P(resident_waiting, for_signals_of_an_element_to_itself_delays_no_other_message) {
+  run([](runtime& rt, resident::options o) -> task<void> {
+    using host = patient<patients::context>;
+    patients program(rt, o);
+    const auto all = program.create<patient>(2);
+    const auto told = program.make_host_mailbox<std::uint32_t>();
+    co_await program.start();
+    co_await program.invoke(all[1], entry<&host::move>, o.schedulers);
+    co_await program.quiescence();
+    co_await program.invoke(all[1], entry<&host::turn>, told);
+    co_await program.invoke(all[1], entry<&host::end_turns>);
+    EXPECT_EQ(co_await program.receive(told), 1u);
     co_await expect_end_at_quiescence(program);
   });
 }

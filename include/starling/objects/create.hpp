@@ -189,8 +189,8 @@ struct remote_sparse_array {
 /// Makes `extent.size()` chares T(args…). The element with index `i` and number n is placed on
 /// worker `map(i, n)`, counted over all ranks. Returns at once: messages wait for the elements. Any
 /// thread. In a job of several ranks only one rank calls it, the arguments must be able to travel,
-/// and `map` must be stateless or able to travel. A copy of `map` is called for each message to an
-/// element, on any thread, and must always return the same worker for an element.
+/// and `map` must be stateless or able to travel. A copy of `map` is called for each proxy of an
+/// element that is made or received, on any thread, and must always return the same worker for it.
 /// @throws usage_error on an empty shape, a worker that does not exist, or a map or an argument
 /// that cannot travel
 template <class T, class Map, class... Args>

@@ -83,7 +83,7 @@ class channel_end {
   std::deque<channel_offer> m_offers;
   std::deque<channel_request> m_requests;
   std::vector<memory_receive*> m_receives;
-  // Kept for copies of lent elements, which are not read in place.
+  // Kept for copies of those lent elements that are not read in place.
   std::vector<spare_memory> m_spare;
 };
 

@@ -71,7 +71,7 @@ class ending {
  private:
   enum class phase : std::uint32_t {
     runs,
-    stops,  ///< an entry method has called `stop`; messages to the host are still to be sent
+    stops,  ///< an entry method has called `stop`, which is not due yet: see `see_to_stop`
     due     ///< this scheduler is about to end all schedulers, after a stop or a failure
   };
 
@@ -104,14 +104,13 @@ class ending {
   phase m_phase = phase::runs;
 };
 
-/// Detects that no destination takes a scheduler's messages. Messages to the host do not count,
-/// because the host may be slow.
+/// Detects that no destination takes a scheduler's messages. The host may be slow, so the time
+/// begins anew while most waiting messages are for the host.
 template <class Group>
 class stall_watch {
  public:
   constexpr void end() noexcept { m_is_on = false; }
-  /// Returns whether no message has been sent for `limit_ns` and since the last `end`. The time
-  /// begins again as long as most waiting messages are for the host.
+  /// Returns whether no message has left for `limit_ns`, in which `end` was not called.
   [[nodiscard]] constexpr bool is_over(const outbox<Group>& out, std::uint64_t limit_ns) noexcept {
     const std::uint64_t now = Group::now_ns();
     if (m_is_on && out.gone() == m_gone && 2 * out.to_host() <= out.waiting())

@@ -57,10 +57,10 @@ class inbox {
     // Without branches: each would wait for its own load. Messages of other kinds may have any
     // array and target.
     const near_array& a = m_arrays[head.array % max_arrays];
-    const bool is_usual =
+    const bool is_plain =
         int(head.kind() == message_kind::entry) | int(head.kind() == message_kind::arrival);
     const bool is_here =
-        int(is_usual) & int(!head.has_reference()) & int(a.is_from_here(head.target));
+        int(is_plain) & int(!head.has_reference()) & int(a.is_from_here(head.target));
     chare* const object = object_in(a, is_here ? head.target : a.first);
     return is_here ? object : nullptr;
   }

@@ -17,7 +17,7 @@ enum class message_kind : std::uint8_t {
   entry,    ///< runs an entry method
   arrival,  ///< counts for a counter of the element
   opening,  ///< gives the sending end of a channel the address of the receiving end
-  // Not to an element, from here on.
+  // `target` is not a slot, from here on.
   broadcast,      ///< down the tree; each scheduler runs it for its own elements
   numbered,       ///< entry message whose `target` is an element's index instead of its slot
   contribution,   ///< contribution to a reduction, sent to scheduler 0

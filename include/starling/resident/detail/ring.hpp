@@ -38,8 +38,7 @@ constexpr void set_words(Message& m, int which, const unit_words& words) noexcep
   store_as(reinterpret_cast<unsigned char*>(&m) + 12 * which, words);
 }
 /// Returns the number of units of a message, read from its first unit; at most `units_per_slot`,
-/// whatever the unit
-/// contains.
+/// whatever the unit contains.
 [[nodiscard]] constexpr int units_of(const unit_words& first) noexcept {
   const int units = units_of(std::size_t(first.word[1] >> 16 & 0xff));
   return units < units_per_slot ? units : units_per_slot;

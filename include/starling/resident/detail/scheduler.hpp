@@ -195,23 +195,20 @@ class scheduler {
     if ((core.end.is_due() || is_time) && core.look_for_end()) return work::over;
     if (is_time && channels.poll()) m_quiescence.disturb();
     if (is_time) core.out.seek_private_ring();
+    run_errands();
     if (core.is_full()) return work::none;
-    if (const work found = run_errands(); found != work::none) return found;
     if (m_broadcasts.sets_up()) return set_up();
     if (!core.may_broadcast()) return work::none;
     if (m_broadcasts.is_on()) return next_element();
     return m_broadcasts.begin_broadcast() ? work::some
                                           : work::none;  // sent down the tree, then run here
   }
-  /// Handles some messages of this scheduler to itself that are not for entry methods. An arrival
-  /// among them may start one.
-  [[nodiscard]] constexpr work run_errands() noexcept {
+  constexpr void run_errands() noexcept {
     for (int n = 0; n < errands_at_once; ++n) {
       cell* const c = core.take_errand();
-      if (c == nullptr) break;
-      if (handle(incoming::of(c)) == work::entry) return work::entry;
+      if (c == nullptr) return;
+      static_cast<void>(handle(incoming::of(c)));  // an errand runs no entry method
     }
-    return work::none;
   }
   [[nodiscard]] constexpr work idle() noexcept {
     if (channels.poll())

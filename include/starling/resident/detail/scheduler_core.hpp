@@ -13,8 +13,7 @@
 
 namespace starling::resident::detail {
 
-/// A flag in an element's `home`: the element has moved at least once.
-inline constexpr std::uint32_t has_moved = std::uint32_t{1} << 31;
+inline constexpr std::uint32_t has_moved = std::uint32_t{1} << 31;  // flag in an element's `home`
 
 /// The part of a scheduler that does not depend on the program: received, sent and kept messages,
 /// and counters of elements. Used by the leader of the group only.
@@ -22,7 +21,6 @@ inline constexpr std::uint32_t has_moved = std::uint32_t{1} << 31;
 /// Functions that entry methods call send a message that can leave at once, or record a request.
 /// Each kind of request is served in one place between entry methods, which saves registers of a
 /// device. No call waits; no entry method begins while too many messages of earlier ones are here.
-///
 /// A message is composed in a cell and passed to `send`, or written where it leaves by `send_made`,
 /// which saves a copy. Both pass one that cannot leave at once to the outbox, or to a list here.
 template <class Group>
@@ -87,11 +85,10 @@ class scheduler_core {
     if (cells.is_scrap(c)) fail(failure::no_room, out.waiting(), cells.count());
     return c;
   }
-  /// Gives back a composed cell.
   constexpr void drop(cell* c) noexcept {
     if (!cells.is_scrap(c)) cells.give_back(c);
   }
-  /// Sends a message to a scheduler or the host; if `at_once`, maybe before the entry method ends.
+  /// Sends a message; if `at_once`, not for the host, maybe before the entry method ends.
   constexpr void send(cell* c, std::uint32_t destination, bool at_once = false) noexcept {
     const message_kind kind = c->m.kind();
     if (destination == m_self) return deliver(c, kind);
@@ -127,7 +124,8 @@ class scheduler_core {
   constexpr void deliver(cell* c, message_kind kind) noexcept {
     if (cells.is_scrap(c)) return;
     count_sent(kind);
-    if (kind == message_kind::entry) return cells.append(m_ready, c);
+    if (kind == message_kind::arrival) m_has_own_arrivals = true;
+    if (kind <= message_kind::arrival) return cells.append(m_ready, c);
     put_aside(kind == message_kind::broadcast ? m_broadcasts : m_errands, c);
   }
   /// Replaces the element's index in `target` by its slot; returns the scheduler for `send`.
@@ -136,10 +134,11 @@ class scheduler_core {
     m.target = there.slot;
     return there.scheduler;
   }
-  /// Returns whether an element is certainly here and no message is set aside: the opening of a
-  /// channel may have to precede the count.
-  [[nodiscard]] constexpr bool counts_at_once(location there, std::uint32_t array) const noexcept {
-    return there.scheduler == m_self && !m_has_moved_any && m_aside == 0 &&
+  /// Returns whether an element is certainly here and nothing may have to precede the count: the
+  /// opening of a channel, set aside, or an earlier arrival, queued.
+  [[nodiscard]] constexpr bool counts_at_once(location there, std::uint32_t array) noexcept {
+    if (m_ready.empty()) m_has_own_arrivals = false;
+    return there.scheduler == m_self && !m_has_moved_any && m_aside == 0 && !m_has_own_arrivals &&
            in.array(array).is_from_here(there.slot);
   }
   /// Sends arrivals for the counter at offset `counter` of an element.
@@ -356,7 +355,7 @@ class scheduler_core {
   }
   [[nodiscard]] constexpr cell* take_from_host() noexcept {
     cell* const c = in.take_from_host();
-    if (c != nullptr) ++m_sent;  // the host does not count
+    if (c != nullptr) count_sent();  // the host does not count
     return c;
   }
   /// Adds a message to one of the lists that precede other messages.
@@ -384,15 +383,16 @@ class scheduler_core {
 
   std::uint32_t m_self;
   std::uint32_t m_device;
-  cell_list m_ready;          // from here, to elements
+  cell_list m_ready;          // from here, to elements: entry messages and arrivals
   cell_list m_released;       // stashed messages that are expected now
   cell_list m_broadcasts;     // from any scheduler or the host
-  cell_list m_errands;        // from here, of kinds that run no entry method
+  cell_list m_errands;        // from here, of the remaining kinds: they run no entry method
   cell_list m_drained;        // received while no entry method could begin
   std::uint32_t m_aside = 0;  // messages in the lists above except `m_ready`
   std::uint32_t m_drained_count = 0;
   std::uint32_t m_own_in_a_row = 0;
-  bool m_has_moved_any = false;  // elements have moved from here to other schedulers
+  bool m_has_own_arrivals = false;  // there may be arrivals in `m_ready`
+  bool m_has_moved_any = false;     // elements have moved from here to other schedulers
   std::uint64_t m_sent = 0;
   std::uint64_t m_done = 0;
 };
