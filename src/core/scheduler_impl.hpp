@@ -49,8 +49,9 @@ class scheduler_impl {
   }
 
   // --- ready work
-  /// Guard that keeps the scheduler from ending while a thread other than its workers makes a
-  /// coroutine ready, until that thread has left the scheduler's functions.
+  /// Guard that keeps the scheduler from ending while a thread outside the runtime, or a worker
+  /// that has announced its sleep, makes a coroutine ready, until it has left the scheduler's
+  /// functions.
   class visit {
    public:
     explicit visit(scheduler_impl& s) noexcept : m_visited(s) {

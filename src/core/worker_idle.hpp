@@ -39,7 +39,7 @@ class theft_pause {
 /// `await_message` follows the end of a search with pinned work only. `searching` is counted on the
 /// board; in a `theft_pause` it steals nothing. `announced` and `asleep` are counted as sleeping. A
 /// worker that finds work in its own queues when it awakes lets another worker search in its place.
-class worker_idle {
+class alignas(64) worker_idle {
  public:
   explicit worker_idle(worker& self);
 

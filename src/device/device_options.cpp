@@ -29,7 +29,7 @@ constexpr option_entry entries[] = {
     {"peer-memory", "objects", "NAME", "map",
      "a device's memory for other ranks of the host: map, stage, refuse (to map theirs)"},
 };
-module_options registered(entries);
+[[gnu::init_priority(101)]] module_options registered(entries);
 
 template <class Value>
 struct choice {
@@ -195,6 +195,10 @@ std::vector<int> cores_of_workers(const runtime_options& options, unsigned worke
   for (unsigned w = 0; bound && !allowed.empty() && w < workers; ++w)
     cores[w] = allowed[w % allowed.size()];
   return cores;
+}
+
+bool completes_by_callback(const runtime_options& options) {
+  return options.get("completion", "event") == "callback";
 }
 
 }  // namespace starling::detail

@@ -46,7 +46,7 @@ device_set::impl::impl(runtime& rt, completion_kind how, std::unique_ptr<detail:
   owner.add_poller(poller);
 }
 
-// Removes the poller if the constructor of the set threw; otherwise it is removed already.
+// Removes the poller if the set's constructor threw before its devices; else it is removed already.
 device_set::impl::~impl() { owner.remove_poller(poller); }
 
 device_set::device_set(runtime& owner) {
@@ -57,20 +57,25 @@ device_set::device_set(runtime& owner) {
   m_impl = std::make_unique<impl>(
       owner, chosen.completion,
       detail::open_backend(chosen, {&owner, chosen.completion, &home, chosen.which, chosen.count}));
-  std::vector<std::vector<int>> nearby;
-  for (int i = 0; i < m_impl->backend->device_count(); ++i) {
-    m_devices.push_back(std::make_unique<starling::device>(
-        std::make_unique<device::impl>(*m_impl, device_id{i}, m_impl->backend->open(i), home)));
-    starling::device& d = *m_devices.back();
-    d.internals().context.owner = &d;
-    d.internals().context.barriers = chosen.barriers;
-    d.internals().exports = chosen.memory != detail::peer_memory::stage;
-    d.internals().imports = chosen.memory == detail::peer_memory::map;
-    d.internals().pool = std::make_unique<stream_pool>(d, chosen.streams);
-    nearby.push_back(d.properties().nearby_cores);
+  try {
+    std::vector<std::vector<int>> nearby;
+    for (int i = 0; i < m_impl->backend->device_count(); ++i) {
+      m_devices.push_back(std::make_unique<starling::device>(
+          std::make_unique<device::impl>(*m_impl, device_id{i}, m_impl->backend->open(i), home)));
+      starling::device& d = *m_devices.back();
+      d.internals().context.owner = &d;
+      d.internals().context.barriers = chosen.barriers;
+      d.internals().exports = chosen.memory != detail::peer_memory::stage;
+      d.internals().imports = chosen.memory == detail::peer_memory::map;
+      d.internals().pool = std::make_unique<stream_pool>(d, chosen.streams);
+      nearby.push_back(d.properties().nearby_cores);
+    }
+    m_of_worker = detail::map_workers(
+        chosen.mapping, detail::cores_of_workers(owner.options(), owner.worker_count()), nearby);
+  } catch (...) {
+    owner.remove_poller(m_impl->poller);  // before the streams of the devices opened so far end
+    throw;
   }
-  m_of_worker = detail::map_workers(
-      chosen.mapping, detail::cores_of_workers(owner.options(), owner.worker_count()), nearby);
 }
 
 device_set::~device_set() {

@@ -171,7 +171,7 @@ bool stream_state::check(std::uint64_t now_ns, ready_list& ready,
   }
   const std::uint64_t now_passed = m_marks.passed();
   if (std::exchange(m_seen, now_passed) != now_passed) m_progress_ns = now_ns;
-  return m_waiters.complete(now_passed, ready);
+  return m_waiters.collect(now_passed, ready);
 }
 
 /// Requests the mark of a lazy request if it is overdue. Must not wait for a submitter: the next

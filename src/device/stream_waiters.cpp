@@ -149,7 +149,7 @@ bool stream_waiters::complete(std::uint64_t mark) noexcept {
   return true;
 }
 
-bool stream_waiters::complete(std::uint64_t mark, ready_list& ready) noexcept {
+bool stream_waiters::collect(std::uint64_t mark, ready_list& ready) noexcept {
   completed done;
   bool still_watched = false;
   {

@@ -63,9 +63,9 @@ class stream_waiters {
   /// lock, and reports stale failures. A node may be destroyed as soon as its waiter is notified.
   /// Returns whether there was such a waiter. Waiters are counted until they are notified.
   bool complete(std::uint64_t mark) noexcept;
-  /// As `complete`, for the poller: pushes coroutines to `ready` and returns whether the stream
-  /// must still be watched.
-  [[nodiscard]] bool complete(std::uint64_t mark, ready_list& ready) noexcept;
+  /// As `complete`, for the poller: pushes coroutines to `ready`, counts the waiters down before
+  /// they are notified, and returns whether the stream must still be watched.
+  [[nodiscard]] bool collect(std::uint64_t mark, ready_list& ready) noexcept;
   [[nodiscard]] std::size_t count() const noexcept {
     return m_count.load(std::memory_order_relaxed);
   }

@@ -17,7 +17,7 @@ constexpr const char* heartbeat_default = "1";
 constexpr detail::option_entry entries[] = {
     {"heartbeat", "net", "SECONDS", heartbeat_default,
      "time between heartbeats of a rank; 0: no heartbeats"}};
-detail::module_options registered(entries);
+[[gnu::init_priority(101)]] detail::module_options registered(entries);
 
 }  // namespace
 

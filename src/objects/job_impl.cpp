@@ -48,7 +48,7 @@ struct remote_run_failure {
 
 constexpr option_entry entries[] = {{"send-limit", "objects", "MIB", "4096",
                                      "most memory of messages that their rank has not processed"}};
-module_options registered(entries);
+[[gnu::init_priority(101)]] module_options registered(entries);
 
 /// @throws option_error
 std::uint64_t send_limit_of(const runtime_options& options) {

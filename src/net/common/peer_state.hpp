@@ -28,7 +28,8 @@ enum class peer_event : std::uint8_t {
   error,
   /// No message of a suspected peer is on its way, and none that has arrived is a goodbye.
   pause,
-  /// A failure that ends the peer at once, as no message of it can follow: silence, an invalid
+  /// A failure that ends the peer at once, as no message of it is awaited any more: silence, an
+  /// invalid
   /// message, an error of a connection to another host, no memory for a message.
   failure,
   goodbye,         ///< its goodbye, after its farewell or because of a third rank that it names

@@ -197,7 +197,7 @@ void ucx_transport::leave(peer& p, const message& why) noexcept {
 }
 
 bool ucx_transport::arm() noexcept {
-  if (!m_lock.try_lock()) return false;  // another thread holds m_lock and makes progress
+  if (!m_lock.try_lock()) return false;  // another thread works for the transport
   const section here(*this, std::adopt_lock);
   if (!m_received.empty() || !m_over.empty() || m_has_failures || m_has_suspects) return false;
   if (ucp_worker_arm(m_worker.get()) != UCS_OK) return false;

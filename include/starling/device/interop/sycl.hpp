@@ -20,6 +20,12 @@
 #include <starling/device/interop/sycl/async_errors.hpp>
 #include <starling/device/types.hpp>
 
+namespace starling::detail {
+/// Returns whether `--starling-completion callback` is given. Defined where the option is
+/// registered, so that a program with SYCL work alone knows the option, too.
+[[nodiscard]] bool completes_by_callback(const runtime_options& options);
+}  // namespace starling::detail
+
 // The implementation-specific functions, in a file for each SYCL implementation.
 #ifdef SYCL_IMPLEMENTATION_ONEAPI
 #  include <starling/device/interop/sycl/dpcpp.hpp>
@@ -119,7 +125,7 @@ struct told_by_host_task {
   require_status(point);
   auto work =
       std::make_unique<pending_event>(std::move(point), std::move(source), std::move(errors));
-  if (rt.options().get("completion", "event") == "callback") {
+  if (starling::detail::completes_by_callback(rt.options())) {
     const ::sycl::event after = work->point();
     const auto told = std::make_shared<told_by_host_task>(rt, std::move(work));
     future<void> result = starling::detail::finish_when_over(rt, told->over.get_future());
