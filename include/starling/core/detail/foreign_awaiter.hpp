@@ -31,7 +31,8 @@ concept foreign_awaitable = requires(decltype(awaiter_of(std::declval<Awaitable>
 
 /// Awaits an awaitable of another library, which may resume its argument on any thread. The
 /// awaitable gets this object in place of the coroutine's frame. When it resumes this object, the
-/// coroutine is made ready on a worker of its runtime, or on its home worker if it is pinned.
+/// coroutine continues in that call if the calling thread may run it; else it is made ready on a
+/// worker of its runtime, or on its home worker if it is pinned.
 ///
 /// The object begins with the layout of a coroutine's frame: the resume function, then the destroy
 /// function.

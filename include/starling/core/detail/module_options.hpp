@@ -15,8 +15,9 @@ struct option_entry {
 };
 
 /// Registers the options of a module above core. A static object in the file that reads them (such
-/// as src/net/transport.cpp), made before `main`. Core lists the options, modules in the order of
-/// their names, and keeps the values as text in `runtime_options::extra`; the module checks them.
+/// as src/net/transport.cpp), made before `main`; only functions of that file read them, so that a
+/// program that uses an option links it. Core lists the options by group and keeps the values as
+/// text in `runtime_options::extra`; the module checks them.
 struct module_options {
   explicit module_options(std::span<const option_entry> all) noexcept;
   module_options(const module_options&) = delete;

@@ -92,7 +92,7 @@ struct promise_base {
   bool ended = false;        // parameters and locals are destroyed, the result may remain
   bool borrows : 1 = false;  // made by a lambda whose captures are outside the frame
   bool is_task : 1 = false;  // a state_base follows this base: see root_of
-  // The runtime's end has waited for one of its sleeps; guarded by the timers' lock.
+  // The runtime's end waits or has waited for one of its sleeps; guarded by the timers' lock.
   bool had_its_sleep : 1 = false;
   std::uint8_t block_size = 0;   // of an ended coroutine: size of its block in granules of the pool
   std::source_location created;  // location that names the coroutine in reports

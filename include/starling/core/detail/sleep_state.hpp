@@ -28,7 +28,8 @@ struct alignas(64) idle_board {
 /// of them.
 class sleep_state {
  public:
-  /// Announces the sleep: from here on, each sender of work wakes this worker.
+  /// Announces the sleep: from here on, a sender of work to this worker's inbox wakes it, and a
+  /// sender of work for any worker wakes one that sleeps.
   void fall_asleep(idle_board& board) noexcept {
     m_state.store(asleep, std::memory_order_seq_cst);
     board.sleeping.fetch_add(1, std::memory_order_seq_cst);

@@ -14,7 +14,8 @@ namespace starling::detail {
 
 class stream_state;
 
-/// A waiter for work of a device. Part of the waiting coroutine's frame or of a future's state.
+/// A waiter for work of a device: part of the waiting coroutine's frame, of a future's state, or of
+/// a batch, which `notify` finishes.
 struct device_waiter {
   enum class wait_status : std::uint8_t { waiting, over, withdrawn };
 
