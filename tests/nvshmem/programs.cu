@@ -10,6 +10,6 @@ template <class Program>
 using code = starling::resident::nvshmem::instantiate<Program>;
 
 [[maybe_unused]] const bool entered =
-    starling_test::enter_programs<code>() & code<starling_test::metronome_program>::entered;
+    starling_test::enter_programs<code>() && code<starling_test::metronome_program>::entered;
 
 }  // namespace

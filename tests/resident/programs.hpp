@@ -17,7 +17,7 @@ namespace starling_test {
 /// instantiated and initialized.
 template <template <class> class Instantiate, class... Programs>
 [[nodiscard]] bool enter_all() {
-  return (Instantiate<Programs>::entered & ...);
+  return (Instantiate<Programs>::entered && ...);
 }
 
 /// Enters the programs that also run in groups of several blocks: those of `all_machines`.
@@ -31,7 +31,7 @@ template <template <class> class Instantiate>
 /// Enters all programs except `metronome_program`, which needs the kernel of beside.cu on devices.
 template <template <class> class Instantiate>
 [[nodiscard]] bool enter_programs() {
-  return enter_wide_programs<Instantiate>() &
+  return enter_wide_programs<Instantiate>() &&
          enter_all<Instantiate, storm_program, crowd_program, long_halo_program, orderly_program,
                    spinner_program, aligned_program>();
 }
