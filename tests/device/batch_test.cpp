@@ -17,9 +17,12 @@
 #include "device/collector.hpp"
 #include "device/device_impl.hpp"
 #include "device/stream_state.hpp"
+#include "device/support.hpp"
 
 namespace starling::detail {
 namespace {
+
+using starling_test::on_host;
 
 struct numbered {
   static constexpr const char* name = "numbered";
@@ -28,7 +31,7 @@ struct numbered {
 };
 
 /// Records its operations, and refuses those it is set to refuse.
-class picky_stream final : public backend_stream {
+class picky_stream final : public starling_test::idle_queue {
  public:
   explicit picky_stream(std::vector<std::string>& log) : m_log(&log) {}
 
@@ -50,20 +53,9 @@ class picky_stream final : public backend_stream {
     if (refuses_many && transfers.size() > 1) throw std::bad_alloc();
     m_log->push_back("copy of " + std::to_string(transfers.size()));
   }
-  void fill(void*, const void*, std::size_t, std::size_t) override {}
   void record(const std::shared_ptr<backend_event>&) override {
     if (--records_left < 0) throw std::bad_alloc();
   }
-  void wait(const std::shared_ptr<backend_event>&, dependency) override {}
-  void wait_native(void*) override {}
-  void mark(const completion_mark&) override {}
-  void synchronize() override {}
-  void begin_capture() override {}
-  std::shared_ptr<backend_graph> end_capture() override { return nullptr; }
-  void launch_graph(const std::shared_ptr<backend_graph>&) override {}
-  bool is_idle() override { return true; }
-  std::exception_ptr query_error() noexcept override { return nullptr; }
-  void* native() const noexcept override { return nullptr; }
 
   bool refuses_many = false;
   int refused = -1;
@@ -74,18 +66,10 @@ class picky_stream final : public backend_stream {
   std::vector<std::string>* m_log;
 };
 
-runtime_options on_host() {
-  runtime_options options;
-  options.workers = 1;
-  options.bind = binding::none;
-  options.extra = {{"backend", "host"}};
-  return options;
-}
-
 /// Three members: kernel 1, 2 or 3, a copy, kernel 11, 12 or 13.
 class a_batch : public testing::Test {
  protected:
-  a_batch() : rt(on_host()), home(devices(rt).device(0), {}, priority::normal), all(home, 8) {
+  a_batch() : rt(on_host(1)), home(devices(rt).device(0), {}, priority::normal), all(home, 8) {
     queue.emplace(devices(rt).device(0).internals().context, stream_id{77}, priority::normal, word);
     auto made = std::make_unique<picky_stream>(log);
     stream = made.get();

@@ -12,17 +12,12 @@
 
 #include "device/collector.hpp"
 #include "device/device_impl.hpp"
+#include "device/support.hpp"
 
 namespace starling {
 namespace {
 
-runtime_options on_host(unsigned workers, const char* completion = "word") {
-  runtime_options options;
-  options.workers = workers;
-  options.bind = binding::none;
-  options.extra = {{"backend", "host"}, {"completion", completion}};
-  return options;
-}
+using starling_test::on_host;
 
 /// Blocks each caller of `pass` until it is opened.
 class gate {
@@ -166,7 +161,7 @@ TEST(a_collector, lets_tasks_run_between_launches_that_are_waited_for_in_place) 
   constexpr int shapes = 8;
   gate device_work;
   std::atomic<int> done{0};
-  runtime rt(on_host(1, "block"));
+  runtime rt(on_host(1, {{"completion", "block"}}));
   aggregator gathered(devices(rt).device(0), {.streams = 1});
   std::thread waits_in_place(
       [&] { static_cast<void>(gathered.submit(range{1}, pass_gate{&device_work}).get_future()); });

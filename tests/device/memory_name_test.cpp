@@ -2,25 +2,18 @@
 #include <array>
 #include <cstddef>
 #include <cstring>
-#include <map>
 #include <string>
-#include <utility>
 
 #include <gtest/gtest.h>
 #include <starling/core/runtime.hpp>
 #include <starling/device.hpp>
 
+#include "device/support.hpp"
+
 namespace starling {
 namespace {
 
-runtime_options on_host(std::map<std::string, std::string> extra = {}) {
-  runtime_options options;
-  options.workers = 1;
-  options.bind = binding::none;
-  options.extra = std::move(extra);
-  options.extra.try_emplace("backend", "host");
-  return options;
-}
+using starling_test::on_host;
 
 /// Returns the text of the device_error that `call` throws.
 template <class Call>
@@ -35,7 +28,7 @@ std::string refusal_of(Call call) {
 
 class a_memory_name : public testing::Test {
  protected:
-  runtime rt{on_host()};
+  runtime rt{on_host(1)};
   device& owner = devices(rt).device(0);
   std::array<std::byte, 64> memory{};
   memory_name name = owner.export_memory(memory.data()).value();
@@ -68,10 +61,10 @@ TEST_F(a_memory_name, of_a_device_of_another_backend_is_refused) {
 }
 
 TEST_F(a_memory_name, needs_devices_that_neither_refuse_peers_nor_stage) {
-  runtime refusing(on_host({{"peer-memory", "refuse"}}));
+  runtime refusing(on_host(1, {{"peer-memory", "refuse"}}));
   EXPECT_EQ(refusal_of([&] { return devices(refusing).device(0).import_memory(name); }),
             "memory of other processes is not mapped: --starling-peer-memory is refuse or stage");
-  runtime staging(on_host({{"peer-memory", "stage"}}));
+  runtime staging(on_host(1, {{"peer-memory", "stage"}}));
   EXPECT_FALSE(devices(staging).device(0).export_memory(memory.data()).has_value());
 }
 

@@ -11,23 +11,16 @@
 
 #include "../../src/device/device_options.hpp"
 #include "core/environment.hpp"
+#include "device/support.hpp"
 
 namespace starling {
 namespace {
 
+using starling_test::on_host;
 using starling_test::variable;
 
-runtime_options on_host(std::map<std::string, std::string> extra, unsigned workers = 2) {
-  runtime_options options;
-  options.workers = workers;
-  options.bind = binding::none;
-  options.extra = std::move(extra);
-  options.extra.try_emplace("backend", "host");
-  return options;
-}
-
 TEST(device_options, choose_backend_completion_and_number_of_devices) {
-  runtime rt(on_host({{"completion", "event"}, {"devices", "3"}, {"streams", "5"}}));
+  runtime rt(on_host(2, {{"completion", "event"}, {"devices", "3"}, {"streams", "5"}}));
   device_set& all = devices(rt);
   EXPECT_EQ(all.backend(), backend_kind::host);
   EXPECT_EQ(all.completion(), completion_kind::event);
@@ -43,7 +36,7 @@ TEST(device_options, choose_backend_completion_and_number_of_devices) {
 
 TEST(device_options, choose_completion_by_event_on_sycl_and_by_word_elsewhere_unless_set) {
   const auto completion = [](std::map<std::string, std::string> extra) {
-    return detail::device_options::read(on_host(std::move(extra))).completion;
+    return detail::device_options::read(on_host(2, std::move(extra))).completion;
   };
   EXPECT_EQ(completion({{"backend", "sycl"}}), completion_kind::event);
   EXPECT_EQ(completion({{"backend", "cuda"}}), completion_kind::word);
@@ -52,21 +45,21 @@ TEST(device_options, choose_completion_by_event_on_sycl_and_by_word_elsewhere_un
 
 TEST(device_options, divide_devices_among_ranks) {
   const auto share = [](const std::string& text, int present) {
-    return detail::device_options::read(on_host({{"devices", text}})).devices_of_share(present);
+    return detail::device_options::read(on_host(2, {{"devices", text}})).devices_of_share(present);
   };
   EXPECT_EQ(share("0/2", 4), (std::vector<int>{0, 1}));
   EXPECT_EQ(share("1/2", 4), (std::vector<int>{2, 3}));
   EXPECT_EQ(share("1/3", 4), (std::vector<int>{1}));
   EXPECT_EQ(share("2/3", 4), (std::vector<int>{2, 3}));
   EXPECT_EQ(share("5/8", 4), (std::vector<int>{1}));  // shared with rank 1
-  runtime rt(on_host({{"devices", "3/4"}}));
+  runtime rt(on_host(2, {{"devices", "3/4"}}));
   EXPECT_EQ(devices(rt).count(), 1u);
 }
 
 /// Launchers pass each rank its position on the host; the option `devices` has precedence.
 TEST(device_options, divide_devices_as_other_launchers_place_ranks) {
   const auto found = [](std::map<std::string, std::string> extra = {}) {
-    const auto read = detail::device_options::read(on_host(std::move(extra)));
+    const auto read = detail::device_options::read(on_host(2, std::move(extra)));
     return read.shares == 0 ? std::vector<int>{0, 1, 2, 3} : read.devices_of_share(4);
   };
   {
@@ -93,7 +86,7 @@ TEST(device_options, that_are_wrong_name_option_value_and_remedy) {
       {"devices", "0,0"},    {"devices", "1,x"},     {"devices", "4/4"},
       {"devices", "1/0"},    {"devices", "1/x"},     {"peer-memory", "both"}};
   for (const auto& [option, value] : wrong) {
-    runtime rt(on_host({{option, value}}));
+    runtime rt(on_host(2, {{option, value}}));
     try {
       static_cast<void>(devices(rt));
       ADD_FAILURE() << option << " " << value << " was accepted";
@@ -106,16 +99,16 @@ TEST(device_options, that_are_wrong_name_option_value_and_remedy) {
 }
 
 TEST(device_options, list_the_devices_to_use) {
-  runtime rt(on_host({{"devices", "3,1"}}));
+  runtime rt(on_host(2, {{"devices", "3,1"}}));
   EXPECT_EQ(devices(rt).count(), 2u);
-  runtime single(on_host({{"devices", "4,"}}));
+  runtime single(on_host(2, {{"devices", "4,"}}));
   EXPECT_EQ(devices(single).count(), 1u);
-  runtime every(on_host({{"devices", "all"}}));
+  runtime every(on_host(2, {{"devices", "all"}}));
   EXPECT_EQ(devices(every).count(), 1u);
 }
 
 std::vector<int> devices_of_workers(const char* mapping, unsigned workers, const char* count) {
-  runtime rt(on_host({{"device-mapping", mapping}, {"devices", count}}, workers));
+  runtime rt(on_host(workers, {{"device-mapping", mapping}, {"devices", count}}));
   std::vector<int> result;
   for (unsigned w = 0; w < workers; ++w)
     result.push_back(devices(rt).on_worker(static_cast<int>(w)).id().value);
@@ -141,7 +134,7 @@ TEST(device_mapping_option, prefers_devices_on_the_workers_own_node) {
 }
 
 TEST(device_mapping_option, gives_a_task_the_device_of_its_worker) {
-  runtime rt(on_host({{"device-mapping", "round_robin"}, {"devices", "2"}}));
+  runtime rt(on_host(2, {{"device-mapping", "round_robin"}, {"devices", "2"}}));
   for (unsigned w = 0; w < 2; ++w) {
     const int id =
         rt.sync_wait(async(rt.on_worker(w), [&rt] { return devices(rt).here().id().value; }));
@@ -152,7 +145,7 @@ TEST(device_mapping_option, gives_a_task_the_device_of_its_worker) {
 }
 
 TEST(cuda_interop, names_the_missing_backend) {
-  runtime rt(on_host({}));
+  runtime rt(on_host(2));
   device& d = devices(rt).device(0);
   stream s = d.make_stream();
   EXPECT_THROW(static_cast<void>(cuda::native(s)), error);
@@ -162,7 +155,7 @@ TEST(cuda_interop, names_the_missing_backend) {
 }
 
 TEST(cuda_interop, refuses_the_stream_handle_that_differs_between_threads) {
-  runtime rt(on_host({}));
+  runtime rt(on_host(2));
   const auto per_thread = reinterpret_cast<cuda::native_stream>(0x2);  // cudaStreamPerThread
   try {
     static_cast<void>(cuda::get_future(devices(rt).device(0), per_thread));

@@ -16,18 +16,13 @@
 #include <starling/device/detail/foreign_work.hpp>
 
 #include "device/host/host_split.hpp"
+#include "device/support.hpp"
 #include "support/scarce_memory.hpp"
 
 namespace starling {
 namespace {
 
-runtime_options on_host(unsigned workers) {
-  runtime_options options;
-  options.workers = workers;
-  options.bind = binding::none;
-  options.extra = {{"backend", "host"}};
-  return options;
-}
+using starling_test::on_host;
 
 struct add_one {
   static constexpr const char* name = "add_one";

@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <exception>
 #include <memory>
-#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,11 +13,13 @@
 
 #include "device/host/host_event.hpp"
 #include "device/stream_waiters.hpp"
+#include "device/support.hpp"
 #include "support/scarce_memory.hpp"
 
 namespace starling {
 namespace {
 
+using starling_test::on_host;
 using namespace starling::detail;
 using numbers = std::vector<int>;
 
@@ -110,25 +111,12 @@ TEST_F(failures_of_a_stream, are_merged_with_the_last_record_if_memory_is_exhaus
 }
 
 /// Records the marks that it gets; runs nothing and listens to nothing.
-class recording_queue final : public backend_stream, public completion_listener {
+class recording_queue final : public starling_test::idle_queue, public completion_listener {
  public:
-  void launch(const kernel_call&) override {}
-  void copy(std::span<const transfer>, member_observer*) override {}
-  void fill(void*, const void*, std::size_t, std::size_t) override {}
-  void record(const std::shared_ptr<backend_event>&) override {}
-  void wait(const std::shared_ptr<backend_event>&, dependency) override {}
-  void wait_native(void*) override {}
   void mark(const completion_mark& request) override {
     if (refuses) throw device_error("refused");
     marks.push_back(request);
   }
-  void synchronize() override {}
-  void begin_capture() override {}
-  std::shared_ptr<backend_graph> end_capture() override { return nullptr; }
-  void launch_graph(const std::shared_ptr<backend_graph>&) override {}
-  bool is_idle() override { return true; }
-  std::exception_ptr query_error() noexcept override { return nullptr; }
-  void* native() const noexcept override { return nullptr; }
   void reached(std::uint64_t) noexcept override {}
   void failed(std::uint64_t, std::exception_ptr) noexcept override {}
   void reached_next() noexcept override {}
@@ -136,14 +124,6 @@ class recording_queue final : public backend_stream, public completion_listener 
   bool refuses = false;
   std::vector<completion_mark> marks;
 };
-
-runtime_options on_host() {
-  runtime_options options;
-  options.workers = 1;
-  options.bind = binding::none;
-  options.extra = {{"backend", "host"}};
-  return options;
-}
 
 struct marks_of_a_stream : testing::Test {
   std::uint64_t request(urgency when = urgency::now) { return marks.request(when, queue); }
@@ -205,7 +185,7 @@ TEST_F(marks_of_a_stream, are_foreign_during_a_loan_and_until_its_last_one_is_pa
 }
 
 TEST_F(marks_of_a_stream, are_events_passed_in_order_after_an_overdue_one) {
-  runtime rt(on_host());
+  runtime rt(on_host(1));
   context.owner = &devices(rt).device(0);
   EXPECT_EQ(request_for_work(urgency::lazy), 1u);
   EXPECT_EQ(request(urgency::overdue), 1u);
@@ -301,7 +281,7 @@ TEST_F(waiters_of_a_stream, are_not_told_after_they_were_withdrawn) {
 }
 
 TEST_F(waiters_of_a_stream, get_failures_of_their_users_and_the_runtime_gets_the_remainder) {
-  runtime rt(on_host());
+  runtime rt(on_host(1));
   context.home = &rt.get_executor().home();
   for (const int i : {1, 2}) waiters.fail(std::uint64_t(i), error(i));
   static_cast<void>(add(a, 1));

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "device/device_impl.hpp"
+#include "device/support.hpp"
 #include "device/sycl/sycl_event.hpp"
 #include "device/sycl/sycl_stream.hpp"
 #include "failing_event.hpp"
@@ -14,19 +15,8 @@ namespace {
 using namespace starling::detail;
 
 /// A queue of a lost device: no work completes, and only a query reports the error.
-class lost_stream final : public backend_stream {
+class lost_stream final : public starling_test::idle_queue {
  public:
-  void launch(const kernel_call&) override {}
-  void copy(std::span<const transfer>, member_observer*) override {}
-  void fill(void*, const void*, std::size_t, std::size_t) override {}
-  void record(const std::shared_ptr<backend_event>&) override {}
-  void wait(const std::shared_ptr<backend_event>&, dependency) override {}
-  void wait_native(void*) override {}
-  void mark(const completion_mark&) override {}
-  void synchronize() override {}
-  void begin_capture() override {}
-  std::shared_ptr<backend_graph> end_capture() override { return nullptr; }
-  void launch_graph(const std::shared_ptr<backend_graph>&) override {}
   bool is_idle() override { return false; }
   std::exception_ptr query_error() noexcept override {
     return std::make_exception_ptr(device_error("the device has fallen off the bus"));
