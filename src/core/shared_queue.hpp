@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <atomic>
-#include <cstddef>
 #include <mutex>
 
 #include <starling/core/detail/promise_base.hpp>
@@ -29,7 +29,7 @@ class shared_queue {
   }
   /// Takes the oldest item of the remaining two lists in turn, or returns null.
   [[nodiscard]] promise_base* pop() noexcept {
-    if (m_size.load(std::memory_order_relaxed) == 0) return nullptr;
+    if (m_is_empty.load(std::memory_order_relaxed)) return nullptr;
     std::lock_guard lock(m_lock);
     m_normal_is_next = !m_normal_is_next;
     const list first = m_normal_is_next ? yielded : normal;
@@ -39,9 +39,9 @@ class shared_queue {
 
   /// Returns whether there seems to be work of high priority, without the lock.
   [[nodiscard]] bool has_urgent() const noexcept {
-    return m_urgent_size.load(std::memory_order_relaxed) != 0;
+    return m_has_urgent.load(std::memory_order_relaxed);
   }
-  [[nodiscard]] bool empty() const noexcept { return m_size.load(std::memory_order_seq_cst) == 0; }
+  [[nodiscard]] bool empty() const noexcept { return m_is_empty.load(std::memory_order_seq_cst); }
 
  private:
   enum list : unsigned { urgent, yielded, normal };
@@ -49,26 +49,23 @@ class shared_queue {
   void put(promise_base& c, list to) noexcept {
     std::lock_guard lock(m_lock);
     m_lists[to].push(c);
-    if (to == urgent) m_urgent_size.store(m_lists[urgent].size(), std::memory_order_relaxed);
+    if (to == urgent) m_has_urgent.store(true, std::memory_order_relaxed);
     // seq_cst: in one order with a sleeper's announcement, as in worker::post.
-    m_size.store(size(), std::memory_order_seq_cst);
+    m_is_empty.store(false, std::memory_order_seq_cst);
   }
   [[nodiscard]] promise_base* take(list from) noexcept {
     promise_base* c = m_lists[from].pop();
-    if (from == urgent) m_urgent_size.store(m_lists[urgent].size(), std::memory_order_relaxed);
-    m_size.store(size(), std::memory_order_relaxed);
+    if (from == urgent) m_has_urgent.store(!m_lists[urgent].empty(), std::memory_order_relaxed);
+    m_is_empty.store(std::ranges::all_of(m_lists, &ready_list::empty), std::memory_order_relaxed);
     return c;
-  }
-  [[nodiscard]] std::size_t size() const noexcept {
-    return m_lists[urgent].size() + m_lists[yielded].size() + m_lists[normal].size();
   }
 
   spin_lock m_lock;
-  ready_list m_lists[3];          // guarded by m_lock, as are all writes of the sizes
+  ready_list m_lists[3];          // guarded by m_lock, as are all writes of the flags
   bool m_normal_is_next = false;  // guarded by m_lock
-  std::atomic<std::size_t> m_size{0};
+  std::atomic<bool> m_is_empty{true};
   // Read by workers before each task, so it has a separate cache line.
-  alignas(64) std::atomic<std::size_t> m_urgent_size{0};
+  alignas(64) std::atomic<bool> m_has_urgent{false};
 };
 
 }  // namespace starling::detail

@@ -136,12 +136,6 @@ promise_base* worker::take_urgent() noexcept {
   return take_pinned(priority::normal);
 }
 
-promise_base* worker::take_local() noexcept {
-  if (has_urgent()) [[unlikely]]
-    if (promise_base* c = take_urgent()) return c;
-  return m_queues.take_normal();
-}
-
 inline promise_base* worker::take_pinned(priority p) noexcept {
   empty_inbox(p);
   return m_queues.pinned(p).pop();

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <starling/objects/detail/dense_table.hpp>
 
-#include <algorithm>
 #include <string>
 
 #include <starling/core/error.hpp>
@@ -30,10 +29,6 @@ void dense_elements::make_room() {
     t.keys.shrink_to_fit();
     t.elements.resize(t.keys.size());
   }
-}
-
-std::size_t dense_elements::mapped_position(const local_table& t, key k) noexcept {
-  return std::size_t(std::ranges::lower_bound(t.keys, k) - t.keys.begin());
 }
 
 void require_map(bool is_there) {

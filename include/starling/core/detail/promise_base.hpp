@@ -149,18 +149,21 @@ class ready_list {
     coroutine.next = nullptr;
     *m_tail = &coroutine;
     m_tail = &coroutine.next;
-    ++m_size;
   }
   [[nodiscard]] promise_base* pop() noexcept {
     promise_base* first = m_head;
     if (first == nullptr) return nullptr;
     m_head = first->next;
     if (m_head == nullptr) m_tail = &m_head;
-    --m_size;
     return first;
   }
   [[nodiscard]] bool empty() const noexcept { return m_head == nullptr; }
-  [[nodiscard]] std::size_t size() const noexcept { return m_size; }
+  /// Counts the items, for error messages: takes time in proportion to their number.
+  [[nodiscard]] std::size_t size() const noexcept {
+    std::size_t n = 0;
+    for (const promise_base* c = m_head; c != nullptr; c = c->next) ++n;
+    return n;
+  }
 
   ready_list() = default;
   ready_list(const ready_list&) = delete;
@@ -169,7 +172,6 @@ class ready_list {
  private:
   promise_base* m_head = nullptr;
   promise_base** m_tail = &m_head;
-  std::size_t m_size = 0;
 };
 
 }  // namespace detail

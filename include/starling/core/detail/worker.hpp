@@ -111,7 +111,11 @@ class worker {
   promise_base* fair_share() noexcept;
   promise_base* oldest_of(unsigned kind) noexcept;
   promise_base* chaos_next(promise_base* cut_off) noexcept;
-  promise_base* take_local() noexcept;
+  promise_base* take_local() noexcept {
+    if (has_urgent()) [[unlikely]]
+      if (promise_base* c = take_urgent()) return c;
+    return m_queues.take_normal();
+  }
   promise_base* take_pinned(priority p) noexcept;
   void empty_inbox(priority p) noexcept { m_inbox.empty_into(m_queues.pinned(p), p); }
   promise_base* take_urgent() noexcept;

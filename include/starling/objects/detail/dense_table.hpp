@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -68,9 +69,9 @@ class dense_elements {
     std::vector<chare_core*> elements;
   };
   [[nodiscard]] std::size_t position(const local_table& t, key k) const noexcept {
-    return m_is_mapped ? mapped_position(t, k) : m_spread.position_of(t.first, k);
+    if (!m_is_mapped) return m_spread.position_of(t.first, k);
+    return std::size_t(std::ranges::lower_bound(t.keys, k) - t.keys.begin());
   }
-  [[nodiscard]] static std::size_t mapped_position(const local_table& t, key k) noexcept;
 
   spread m_spread;
   bool m_is_mapped;

@@ -97,7 +97,7 @@ template <class T, class Reply>
 class element_message : public work_item {
  public:
   element_message(function to_run, function to_drop, const entry_info& entry, const address<T>& to,
-                  Reply reply)
+                  Reply&& reply)
       : work_item(to_run, to_drop, &entry.trace_name), m_address(to), m_reply(std::move(reply)) {}
 
   void fail(const entry_info& entry, std::exception_ptr error,
@@ -204,11 +204,11 @@ class entry_message final : public base_of_message<T, entry_result<Entry>, Reply
 
  public:
   template <class... Given>
-  entry_message(const address<T>& to, Reply reply, Given&&... args)
+  entry_message(const address<T>& to, Reply&& reply, Given&&... args)
       : base(&run, &drop, info_of<Entry>, to, std::move(reply)),
         m_args(std::forward<Given>(args)...) {}
   template <class Arguments>
-  entry_message(whole_arguments, const address<T>& to, Reply reply, Arguments&& args)
+  entry_message(whole_arguments, const address<T>& to, Reply&& reply, Arguments&& args)
       : base(&run, &drop, info_of<Entry>, to, std::move(reply)),
         m_args(std::forward<Arguments>(args)) {}
 
