@@ -130,10 +130,10 @@ void channel_offer::answer(stream* reader, std::exception_ptr error) {
 
 // --- one end
 
-channel_end::channel_end(chare_core& owner, channel_name self, channel_name peer,
-                         std::unique_ptr<const channel_peer> to, const std::string& name)
+channel_end::channel_end(chare_core& owner, channel_name self, channel_name peer, offer_sender to,
+                         std::string name)
     : m_owner(owner), m_self(std::move(self)), m_peer(std::move(peer)), m_to(std::move(to)),
-      m_name(std::make_shared<const std::string>(name + " to " + m_to->name())) {
+      m_name(std::make_shared<const std::string>(std::move(name))) {
   channel_set& set = channels_of(owner);
   const auto same = [this](const channel_end* e) { return e->is_from(m_peer); };
   if (std::ranges::any_of(set.ends, same))
@@ -174,7 +174,7 @@ std::shared_ptr<channel_operation> channel_end::send(std::uint32_t type, const v
       m_self, type, data, bytes, available, nullptr, m_owner.element_state().local->home, nullptr};
   if (answered) offer.sent = std::make_shared<channel_operation>(m_name, ": send");
   auto sent = offer.sent;
-  m_to->send(std::move(offer));
+  m_to(std::move(offer));
   return sent;
 }
 

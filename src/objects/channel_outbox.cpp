@@ -73,8 +73,7 @@ class mapped_slot final : public reply_slot {
   std::uint64_t m_tag;
 };
 
-channel_outbox::channel_outbox(job& by, int peer,
-                               std::unique_ptr<const offer_writer> writer) noexcept
+channel_outbox::channel_outbox(job& by, int peer, offer_writer writer) noexcept
     : m_job(by), m_peer(peer), m_writer(std::move(writer)),
       m_mapping(by.reach_of_memory(peer) ? mapping::unknown : mapping::fails) {}
 
@@ -154,7 +153,7 @@ void channel_outbox::dispatch(parcel p) {
   if (p.name) return offer_mapped(std::move(p));
   if (p.offer.bytes <= most_inside) return send_inside(p);
   const std::uint64_t tag = m_job.next_tag();
-  message m = m_writer->write(note_of(p, memory_way::transfer, tag), {});
+  message m = m_writer(note_of(p, memory_way::transfer, tag), {});
   if (p.staging != nullptr)
     start_here(send_staged(shared_from_this(), std::move(p), tag));
   else
@@ -167,8 +166,7 @@ offer_note channel_outbox::note_of(const parcel& p, memory_way way, std::uint64_
 }
 
 void channel_outbox::send_inside(parcel& p) {
-  m_job.send(m_peer,
-             m_writer->write(note_of(p, memory_way::inside, 0), {p.bytes(), p.offer.bytes}));
+  m_job.send(m_peer, m_writer(note_of(p, memory_way::inside, 0), {p.bytes(), p.offer.bytes}));
   if (p.offer.sent != nullptr) p.offer.sent->finish(nullptr);
 }
 
@@ -186,7 +184,7 @@ void channel_outbox::offer_mapped(parcel p) {
   if (p.offer.sent != nullptr || m_mapping != mapping::works)
     how.reader = m_job.expect(
         std::make_unique<mapped_slot>(shared_from_this(), std::move(p.offer), note.tag));
-  m_job.send(m_peer, m_writer->write(note, std::as_bytes(std::span(&how, 1))));
+  m_job.send(m_peer, m_writer(note, std::as_bytes(std::span(&how, 1))));
 }
 
 }  // namespace starling::detail

@@ -7,28 +7,12 @@
 #include <starling/objects/ranks.hpp>
 
 namespace starling::detail {
-namespace {
-
-/// The peer of an end that only receives: no offer is sent to it.
-class offering_rank final : public channel_peer {
- public:
-  explicit offering_rank(std::string receiver) : m_receiver(std::move(receiver)) {}
-  void send(channel_offer) const override {
-    throw usage_error("an offer of memory is received, not answered by another");
-  }
-  [[nodiscard]] std::string name() const override { return m_receiver; }
-
- private:
-  std::string m_receiver;
-};
-
-}  // namespace
 
 std::shared_ptr<channel_end> open_offer(chare_core& by, std::int32_t rank, std::uint64_t number,
                                         const std::string& receiver) {
   return std::make_shared<channel_end>(
-      by, channel_name(), name_offer(rank, number), std::make_unique<const offering_rank>(receiver),
-      "offer " + std::to_string(number) + " of rank " + std::to_string(rank));
+      by, channel_name(), name_offer(rank, number), nullptr,  // only receives: has no send()
+      "offer " + std::to_string(number) + " of rank " + std::to_string(rank) + " to " + receiver);
 }
 
 channel_offer make_offer(chare_core& by, std::uint32_t type, std::span<const std::byte> data,

@@ -49,34 +49,21 @@ struct remote_loose_offer {
 };
 
 template <class Peer>
-class loose_offer_writer final : public offer_writer {
- public:
-  loose_offer_writer(const element<Peer>& to, std::uint64_t number)
-      : m_to(to.urgent()), m_number(number) {}
-  [[nodiscard]] message write(const offer_note& note,
-                              std::span<const std::byte> rest) const override {
-    const address<Peer>& to = m_to.address();
-    return make_remote<remote_loose_offer<Peer>>(m_to.way(), to.array().id(), to.to, m_number, note,
-                                                 last_bytes{rest});
-  }
-
- private:
-  element<Peer> m_to;
-  std::uint64_t m_number;
-};
-
-template <class Peer>
 void send_offer(const element<Peer>& peer, channel_offer offer) {
   const address<Peer>& to = peer.address();
   if (to.local->home != nullptr)
-    send(*to.local->home, *new offer_message<Peer>(to, std::move(offer)), priority::high);
-  else if constexpr (travels<typename address<Peer>::key>)
-    std::make_shared<channel_outbox>(
-        *to.array().space().current_job(), int(to.local->index),
-        std::make_unique<const loose_offer_writer<Peer>>(peer, offer.from.number))
+    return send(*to.local->home, *new offer_message<Peer>(to, std::move(offer)), priority::high);
+  if constexpr (travels<typename address<Peer>::key>) {
+    const auto write = [to, way = peer.urgent().way(), number = offer.from.number](
+                           const offer_note& note, std::span<const std::byte> rest) {
+      return make_remote<remote_loose_offer<Peer>>(way, to.array().id(), to.to, number, note,
+                                                   last_bytes{rest});
+    };
+    std::make_shared<channel_outbox>(*to.array().space().current_job(), int(to.local->index), write)
         ->send(std::move(offer));
-  else
+  } else {
     refuse_to_travel<typename address<Peer>::key>("offer");
+  }
 }
 
 }  // namespace detail

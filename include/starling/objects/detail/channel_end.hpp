@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <deque>
 #include <exception>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -19,19 +20,15 @@
 /// Channels, independent of the type of their elements.
 namespace starling::detail {
 
-/// The destination of a channel end's offers, independent of the type of the receiving chare.
-class channel_peer {
- public:
-  virtual ~channel_peer() = default;
-  virtual void send(channel_offer offer) const = 0;
-  [[nodiscard]] virtual std::string name() const = 0;
-};
+/// Sends an offer to the peer of a channel end; empty for an end that only receives. Independent of
+/// the type of the receiving chare.
+using offer_sender = std::function<void(channel_offer&& offer)>;
 
 /// One end of a channel, registered with its chare. Used on the chare's worker only.
 class channel_end {
  public:
-  channel_end(chare_core& owner, channel_name self, channel_name peer,
-              std::unique_ptr<const channel_peer> to, const std::string& name);
+  channel_end(chare_core& owner, channel_name self, channel_name peer, offer_sender to,
+              std::string name);
   channel_end(const channel_end&) = delete;
   channel_end& operator=(const channel_end&) = delete;
   ~channel_end();
@@ -77,7 +74,7 @@ class channel_end {
   chare_core& m_owner;
   channel_name m_self;
   channel_name m_peer;
-  std::unique_ptr<const channel_peer> m_to;
+  offer_sender m_to;
   std::shared_ptr<const std::string> m_name;
   std::uint32_t m_type = 0;
   std::deque<channel_offer> m_offers;
@@ -142,36 +139,6 @@ class offer_message final : public work_item, public pooled<block_kind::state> {
 /// Passes an offer to its channel end, or keeps it until that end exists.
 void take_offer(chare_core& target, channel_offer offer);
 
-template <class Peer>
-class peer_of final : public channel_peer {
- public:
-  explicit peer_of(const address<Peer>& to) : m_address(to) {}
-  void send(channel_offer offer) const override {
-    detail::send(*m_address.local->home, *new offer_message<Peer>(m_address, std::move(offer)),
-                 priority::high);
-  }
-  [[nodiscard]] std::string name() const override {
-    return m_address.array().name_of(m_address.to);
-  }
-
- private:
-  address<Peer> m_address;
-};
-
-/// A channel peer on another rank.
-class remote_peer final : public channel_peer {
- public:
-  remote_peer(job& by, int rank, std::string name, std::unique_ptr<const offer_writer> writer)
-      : m_name(std::move(name)),
-        m_outbox(std::make_shared<channel_outbox>(by, rank, std::move(writer))) {}
-  void send(channel_offer offer) const override { m_outbox->send(std::move(offer)); }
-  [[nodiscard]] std::string name() const override { return m_name; }
-
- private:
-  std::string m_name;
-  std::shared_ptr<channel_outbox> m_outbox;
-};
-
 template <class Self, class Peer>
 struct remote_offer {
   static void run(received_call& a) {
@@ -184,40 +151,30 @@ struct remote_offer {
   }
 };
 
+/// Returns the function that sends offers to the chare `peer`. @throws usage_error when it is on
+/// another rank and an index cannot travel
 template <class Self, class Peer>
-class offer_writer_of final : public offer_writer {
- public:
-  using key = typename array_of<Self>::key;
-  offer_writer_of(const array_of<Self>& array, key from, const element<Peer>& to, int id)
-      : m_array(array), m_from(std::move(from)), m_to(to.urgent()), m_id(id) {}
-  [[nodiscard]] message write(const offer_note& note,
-                              std::span<const std::byte> rest) const override {
-    const address<Peer>& to = m_to.address();
-    return make_remote<remote_offer<Self, Peer>>(m_to.way(), to.array().id(), to.to, m_array.id(),
-                                                 m_from, m_id, note, last_bytes{rest});
-  }
-
- private:
-  const array_of<Self>& m_array;
-  key m_from;
-  element<Peer> m_to;
-  int m_id;
-};
-
-/// Makes the channel peer for the chare `peer`. @throws usage_error when it is on another rank and
-/// an index cannot travel
-template <class Self, class Peer>
-[[nodiscard]] std::unique_ptr<const channel_peer> make_peer(
-    const array_of<Self>& array, const typename array_of<Self>::key& from,
-    const element<Peer>& peer, int id) {
+[[nodiscard]] offer_sender sender_to(const array_of<Self>& array,
+                                     const typename array_of<Self>::key& from,
+                                     const element<Peer>& peer, int id) {
   const address<Peer>& to = peer.address();
-  if (to.local->home != nullptr) return std::make_unique<const peer_of<Peer>>(to);
-  if constexpr (travels<typename array_of<Self>::key> && travels<typename address<Peer>::key>)
-    return std::make_unique<const remote_peer>(
-        *array.space().current_job(), int(to.local->index), to.array().name_of(to.to),
-        std::make_unique<const offer_writer_of<Self, Peer>>(array, from, peer, id));
-  else
+  if (to.local->home != nullptr)
+    return [to](channel_offer&& offer) {
+      send(*to.local->home, *new offer_message<Peer>(to, std::move(offer)), priority::high);
+    };
+  if constexpr (travels<typename array_of<Self>::key> && travels<typename address<Peer>::key>) {
+    const auto write = [&array, from, to, way = peer.urgent().way(), id](
+                           const offer_note& note, std::span<const std::byte> rest) {
+      return make_remote<remote_offer<Self, Peer>>(way, to.array().id(), to.to, array.id(), from,
+                                                   id, note, last_bytes{rest});
+    };
+    return [box = std::make_shared<channel_outbox>(
+                *array.space().current_job(), int(to.local->index), write)](channel_offer&& offer) {
+      box->send(std::move(offer));
+    };
+  } else {
     refuse_to_travel<typename array_of<Self>::key, typename address<Peer>::key>("a channel");
+  }
 }
 
 }  // namespace starling::detail

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -99,19 +100,15 @@ class remote_memory {
 /// Reads an offer from the rest of `ar`. @throws archive_error
 [[nodiscard]] channel_offer load_offer(received_call& a, input_archive& ar, channel_name from);
 
-/// Writes the message that offers memory to one chare.
-class offer_writer {
- public:
-  virtual ~offer_writer() = default;
-  [[nodiscard]] virtual message write(const offer_note& note,
-                                      std::span<const std::byte> rest) const = 0;
-};
+/// Writes the message that offers memory to one chare: the note, then `rest`.
+using offer_writer =
+    std::function<message(const offer_note& note, std::span<const std::byte> rest)>;
 
 /// The offers of one channel end to its peer on another rank, sent in order: each waits for its
 /// stream. Used on the worker of the chare. The sends in progress own a reference to it.
 class channel_outbox : public std::enable_shared_from_this<channel_outbox> {
  public:
-  channel_outbox(job& by, int peer, std::unique_ptr<const offer_writer> writer) noexcept;
+  channel_outbox(job& by, int peer, offer_writer writer) noexcept;
   /// @throws device_error, std::bad_alloc; then no message was sent
   void send(channel_offer offer);
 
@@ -146,7 +143,7 @@ class channel_outbox : public std::enable_shared_from_this<channel_outbox> {
 
   job& m_job;
   int m_peer;
-  std::unique_ptr<const offer_writer> m_writer;
+  offer_writer m_writer;
   mapping m_mapping;
   bool m_is_sending = false;
   std::deque<parcel> m_waiting;
