@@ -67,9 +67,7 @@ void require(bool is_right, const char* otherwise) {
 /// Handler of a mark: runs the call of its load.
 struct remote_mark {
   static void run(received_call& a) {
-    input_archive ar = a.arguments();
-    const auto id = ar.read<object_id>();
-    require_end(ar);
+    const auto [id] = read_arguments<object_id>(a);
     a.require(maker_of(id) == std::uint64_t(a.from()), "it marks the place of another's load");
     static_cast<job_impl*>(a.space().current_job())->broadcasts().deliver(a, id);
   }

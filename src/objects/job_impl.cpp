@@ -22,11 +22,8 @@ struct remote_end {
   static constexpr bool is_counted = false;
   static constexpr bool ends_run = true;
   static void run(received_call& a) {
-    input_archive ar = a.arguments();
-    const auto status = ar.read<std::int32_t>();
-    const bool regular = ar.read<bool>();
-    const auto lost = ar.read<std::optional<portable_error>>();
-    require_end(ar);
+    const auto [status, regular, lost] =
+        read_arguments<std::int32_t, bool, std::optional<portable_error>>(a);
     a.require(a.from() == 0 && a.space().rank() != 0, "rank 0 alone ends the run");
     job_of(a).over(status, regular, lost ? lost->revive(a.from()) : nullptr);
   }
@@ -36,9 +33,7 @@ struct remote_run_failure {
   static constexpr bool is_counted = false;
   static constexpr bool ends_run = true;
   static void run(received_call& a) {
-    input_archive ar = a.arguments();
-    const auto error = ar.read<portable_error>();
-    require_end(ar);
+    const auto [error] = read_arguments<portable_error>(a);
     const std::exception_ptr revived = error.revive(a.from());
     job_of(a).note_told(revived);
     a.space().end_run(revived);
@@ -85,10 +80,7 @@ void reply_delivery::run(received_call& a) {
 }
 
 void failure_delivery::run(received_call& a) {
-  input_archive ar = a.arguments();
-  const auto number = ar.read<std::uint64_t>();
-  const auto error = ar.read<portable_error>();
-  require_end(ar);
+  const auto [number, error] = read_arguments<std::uint64_t, portable_error>(a);
   const auto slot = a.space().current_job()->take_slot(number);
   if (slot == nullptr) throw_second_reply();
   slot->fail(error.revive(a.from()));

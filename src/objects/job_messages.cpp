@@ -13,9 +13,7 @@ namespace {
 /// because it makes coroutines ready.
 struct remote_report {
   static void run(received_call& a) {
-    input_archive ar = a.arguments();
-    const auto sum = ar.read<std::uint64_t>();
-    require_end(ar);
+    const auto [sum] = read_arguments<std::uint64_t>(a);
     a.require(static_cast<job_impl*>(a.space().current_job())->flow().take_report(a.from(), sum),
               "it has acknowledged more bytes than it received");
   }

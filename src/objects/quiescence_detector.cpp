@@ -20,12 +20,10 @@ rank_tree ranks_around(const received_call& a) {
   return {a.space().rank(), a.space().rank_count()};
 }
 
-/// Reads the values of a message. Checks that no bytes follow and that it is for the first worker.
+/// Reads the values of a message, which must be for the first worker.
 template <class... V>
 std::tuple<V...> taken_from(received_call& a) {
-  input_archive ar = a.arguments();
-  std::tuple<V...> values{ar.read<V>()...};
-  require_end(ar);
+  std::tuple<V...> values = read_arguments<V...>(a);
   a.require_first_worker();
   return values;
 }
@@ -35,16 +33,19 @@ void require_leader(const received_call& a, int rank) {
   a.require(rank == 0, "it is of rank 0, or for rank 0, alone");
 }
 
-struct wanted_arrival {
+/// Base of the handlers of this protocol.
+struct arrival {
   static constexpr bool is_counted = false;
+};
+
+struct wanted_arrival : arrival {
   static void run(received_call& a) {
     taken_from<>(a);
     require_leader(a, a.space().rank());
     detector_of(a).on_wanted();
   }
 };
-struct wave_arrival {
-  static constexpr bool is_counted = false;
+struct wave_arrival : arrival {
   static void run(received_call& a) {
     const auto [wave, quiescences] = taken_from<std::uint64_t, std::uint64_t>(a);
     const rank_tree ranks = ranks_around(a);
@@ -55,8 +56,7 @@ struct wave_arrival {
     detector_of(a).on_wave(wave);
   }
 };
-struct counts_arrival {
-  static constexpr bool is_counted = false;
+struct counts_arrival : arrival {
   static void run(received_call& a) {
     const auto [wave, counts] = taken_from<std::uint64_t, quiescence_counts>(a);
     a.require(detector_of(a).take_answer(a.from(), wave),
@@ -64,8 +64,7 @@ struct counts_arrival {
     detector_of(a).on_counts(counts);
   }
 };
-struct quiescence_arrival {
-  static constexpr bool is_counted = false;
+struct quiescence_arrival : arrival {
   static void run(received_call& a) {
     const auto [quiescences] = taken_from<std::uint64_t>(a);
     require_leader(a, a.from());
@@ -74,8 +73,7 @@ struct quiescence_arrival {
   }
 };
 /// Handler: all ranks are quiescent, but messages wait for objects, or loads have no marks.
-struct stranded_arrival {
-  static constexpr bool is_counted = false;
+struct stranded_arrival : arrival {
   static void run(received_call& a) {
     taken_from<>(a);
     require_leader(a, a.from());
@@ -83,16 +81,14 @@ struct stranded_arrival {
     static_cast<job_impl*>(a.space().current_job())->broadcasts().refuse_left_over();
   }
 };
-struct question_arrival {
-  static constexpr bool is_counted = false;
+struct question_arrival : arrival {
   static void run(received_call& a) {
     taken_from<>(a);
     require_leader(a, a.from());
     detector_of(a).on_question();
   }
 };
-struct description_arrival {
-  static constexpr bool is_counted = false;
+struct description_arrival : arrival {
   static void run(received_call& a) {
     const auto [text] = taken_from<std::string>(a);
     require_leader(a, a.space().rank());

@@ -158,11 +158,8 @@ rank_tree ranks_around(const object_space& space) { return {space.rank(), space.
 
 struct remote_beginning {
   static void run(received_call& a) {
-    input_archive ar = a.arguments();
-    const auto tree = a.space().reductions(ar.read<object_id>());
-    const auto sequence = ar.read<std::uint32_t>();
-    require_end(ar);
-    if (tree != nullptr) tree->begin_remote(a, sequence);
+    const auto [id, sequence] = read_arguments<object_id, std::uint32_t>(a);
+    if (const auto tree = a.space().reductions(id)) tree->begin_remote(a, sequence);
   }
 };
 

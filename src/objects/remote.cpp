@@ -191,11 +191,8 @@ std::exception_ptr received_call::blame(const std::exception_ptr& cause) const n
 }
 
 void remote_result_error::run(received_call& a) {
-  input_archive ar = a.arguments();
-  const auto tree = a.space().reductions(ar.read<object_id>());
-  const auto sequence = ar.read<std::uint32_t>();
-  const auto error = ar.read<portable_error>();
-  require_end(ar);
+  const auto [id, sequence, error] = read_arguments<object_id, std::uint32_t, portable_error>(a);
+  const auto tree = a.space().reductions(id);
   a.require(a.from() == 0, "results of reductions come from rank 0");
   if (tree != nullptr) tree->tell(sequence, {.error = error.revive(a.from())});
 }

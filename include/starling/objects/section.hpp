@@ -95,9 +95,8 @@ struct remote_section {
 template <class T>
 struct remote_end_of_section {
   static void run(received_call& a) {
-    input_archive ar = a.arguments();
-    const auto elements = section_of<T>(a.space(), ar.read<object_id>());
-    require_end(ar);
+    const auto [id] = read_arguments<object_id>(a);
+    const auto elements = section_of<T>(a.space(), id);
     elements->reductions.site(a.worker_index()).give_up();
   }
 };

@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <type_traits>
 #include <typeinfo>
 #include <utility>
@@ -271,6 +272,14 @@ class received_call final : public work_item, public pooled<block_kind::state> {
 
 /// @throws archive_error when bytes are left behind the arguments of a call
 void require_end(const input_archive& ar);
+/// Reads all arguments of a call. @throws archive_error, not_made_yet
+template <class... V>
+[[nodiscard]] std::tuple<V...> read_arguments(received_call& a) {
+  input_archive ar = a.arguments();
+  std::tuple<V...> values{ar.read<V>()...};  // braces: evaluated from left to right
+  require_end(ar);
+  return values;
+}
 
 /// Returns the space whose message the calling thread reads. @throws usage_error when it reads none
 [[nodiscard]] object_space& receiving_space();

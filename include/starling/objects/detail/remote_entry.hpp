@@ -234,9 +234,8 @@ void send_insertion(const address<T>& at, const remote_way& way, Arguments args)
 template <auto Action>
 struct remote_action {
   static void run(received_call& a) {
-    input_archive ar = a.arguments();
-    array_base& array = a.space().array(ar.read<object_id>());
-    require_end(ar);
+    const auto [id] = read_arguments<object_id>(a);
+    array_base& array = a.space().array(id);
     (array.*Action)(array.local(a.worker_index()));
   }
 };
