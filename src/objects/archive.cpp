@@ -43,86 +43,79 @@ constexpr std::uint32_t reversed(std::uint32_t n) {
 
 std::string plural(std::size_t n) { return fmt::format("{} byte{}", n, n == 1 ? "" : "s"); }
 
+/// Returns the end of a sentence about bytes: `1 is left`.
+std::string are_left(std::size_t n) { return fmt::format("{} {} left", n, n == 1 ? "is" : "are"); }
+
+template <class... A>
+[[noreturn]] void fail(fmt::format_string<A...> text, A&&... args) {
+  throw archive_error(fmt::format(text, std::forward<A>(args)...));
+}
+
 }  // namespace
 
 void throw_short(std::string_view what, std::size_t needed, std::size_t at, std::size_t left) {
-  throw archive_error(
-      fmt::format("cannot unpack {}: it needs {} at byte {} of the message, where "
-                  "{} left",
-                  what, plural(needed), at, left == 1 ? "1 is" : fmt::format("{} are", left)));
+  fail("cannot unpack {}: it needs {} at byte {} of the message, where {}", what, plural(needed),
+       at, are_left(left));
 }
 
 void throw_count(std::string_view what, std::uint64_t count, std::size_t each, std::size_t at,
                  std::size_t left) {
-  throw archive_error(
-      fmt::format("cannot unpack {}: {} elements of at least {} each are announced "
-                  "before byte {} of the message, where {} left",
-                  what, count, plural(each), at, left == 1 ? "1 is" : fmt::format("{} are", left)));
+  fail(
+      "cannot unpack {}: {} elements of at least {} each are announced before byte {} of the "
+      "message, where {}",
+      what, count, plural(each), at, are_left(left));
 }
 
 void throw_invalid(std::string_view what, std::string_view why, std::size_t at, std::size_t left) {
-  throw archive_error(
-      fmt::format("cannot unpack {}: {}, before byte {} of the message, of which {} "
-                  "left",
-                  what, why, at, left == 1 ? "1 is" : fmt::format("{} are", left)));
+  fail("cannot unpack {}: {}, before byte {} of the message, of which {}", what, why, at,
+       are_left(left));
 }
 
 void throw_unsent(std::string_view what, std::string_view why) {
-  throw archive_error(fmt::format("cannot pack {}: {}", what, why));
+  fail("cannot pack {}: {}", what, why);
 }
 
 void throw_full(std::size_t needed, std::size_t at, std::size_t left) {
-  throw archive_error(
-      fmt::format("cannot pack: the memory ends at byte {}, and {} are needed "
-                  "at byte {}",
-                  at + left, plural(needed), at));
+  fail("cannot pack: the memory ends at byte {}, and {} are needed at byte {}", at + left,
+       plural(needed), at);
 }
 
 void throw_too_deep(std::string_view what, int levels) {
-  throw archive_error(
-      fmt::format("cannot pack or unpack {}: objects within objects, more than {} "
-                  "levels deep; send long chains as a std::vector",
-                  what, levels));
+  fail(
+      "cannot pack or unpack {}: objects within objects, more than {} levels deep; send long "
+      "chains as a std::vector",
+      what, levels);
 }
 
 void throw_too_large(std::string_view what, std::size_t bytes) {
-  throw archive_error(
-      fmt::format("cannot pack or unpack {}: objects within objects, of more than {} "
-                  "together; send long chains as a std::vector",
-                  what, plural(bytes)));
+  fail(
+      "cannot pack or unpack {}: objects within objects, of more than {} together; send long "
+      "chains as a std::vector",
+      what, plural(bytes));
 }
 
 void throw_miscounted(std::size_t missing) {
-  throw archive_error(
-      fmt::format("cannot pack: a type's serialize or codec wrote {} less than when "
-                  "its bytes were counted",
-                  plural(missing)));
+  fail("cannot pack: a type's serialize or codec wrote {} less than when its bytes were counted",
+       plural(missing));
 }
 
 void throw_foreign(archive_header found, archive_header expected,
                    std::span<const std::string_view> types) {
   if (found.format == reversed(expected.format))
-    throw archive_error(
-        fmt::format("cannot unpack {}: the message comes from a machine of the "
-                    "other byte order",
-                    list_of(types)));
+    fail("cannot unpack {}: the message comes from a machine of the other byte order",
+         list_of(types));
   if (found.format != expected.format)
-    throw archive_error(
-        fmt::format("cannot unpack {}: the message has format {}, this program "
-                    "reads format {}",
-                    list_of(types), found.format, expected.format));
-  throw archive_error(
-      fmt::format("cannot unpack {}, whose fingerprint is {:#010x}: the message "
-                  "holds other arguments, of fingerprint {:#010x}, for another "
-                  "method or from another build",
-                  list_of(types), expected.fingerprint, found.fingerprint));
+    fail("cannot unpack {}: the message has format {}, this program reads format {}",
+         list_of(types), found.format, expected.format);
+  fail(
+      "cannot unpack {}, whose fingerprint is {:#010x}: the message holds other arguments, of "
+      "fingerprint {:#010x}, for another method or from another build",
+      list_of(types), expected.fingerprint, found.fingerprint);
 }
 
 void throw_left_over(std::size_t at, std::size_t left, std::span<const std::string_view> types) {
-  throw archive_error(
-      fmt::format("cannot unpack {}: they end at byte {} of the message, and {} "
-                  "more {} left over",
-                  list_of(types), at, plural(left), left == 1 ? "is" : "are"));
+  fail("cannot unpack {}: they end at byte {} of the message, and {} more {} left over",
+       list_of(types), at, plural(left), left == 1 ? "is" : "are");
 }
 
 }  // namespace detail
