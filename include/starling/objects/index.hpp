@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <tuple>
 
 #include <starling/device/types.hpp>
 
@@ -41,14 +42,7 @@ inline constexpr std::size_t dimensions = coordinates(Index{}).size();
 
 template <class Index>
 [[nodiscard]] constexpr Index index_from(const std::array<int, dimensions<Index>>& c) noexcept {
-  if constexpr (dimensions<Index> == 1)
-    return c[0];
-  else if constexpr (dimensions<Index> == 2)
-    return {c[0], c[1]};
-  else if constexpr (dimensions<Index> == 3)
-    return {c[0], c[1], c[2]};
-  else
-    return {c[0], c[1], c[2], c[3]};
+  return std::apply([](auto... each) { return Index{each...}; }, c);
 }
 
 }  // namespace detail

@@ -73,30 +73,6 @@ consteval int count_members() {
   // clang-format on
 }
 
-template <class T, class F>
-constexpr auto with_many_members(const T& value, F f) {
-  constexpr int n = count_members<T>();
-  if constexpr (n == 7) {
-    const auto& [a, b, c, d, e, g, h] = value;
-    return f(a, b, c, d, e, g, h);
-  } else if constexpr (n == 8) {
-    const auto& [a, b, c, d, e, g, h, i] = value;
-    return f(a, b, c, d, e, g, h, i);
-  } else if constexpr (n == 9) {
-    const auto& [a, b, c, d, e, g, h, i, j] = value;
-    return f(a, b, c, d, e, g, h, i, j);
-  } else if constexpr (n == 10) {
-    const auto& [a, b, c, d, e, g, h, i, j, k] = value;
-    return f(a, b, c, d, e, g, h, i, j, k);
-  } else if constexpr (n == 11) {
-    const auto& [a, b, c, d, e, g, h, i, j, k, l] = value;
-    return f(a, b, c, d, e, g, h, i, j, k, l);
-  } else {
-    const auto& [a, b, c, d, e, g, h, i, j, k, l, m] = value;
-    return f(a, b, c, d, e, g, h, i, j, k, l, m);
-  }
-}
-
 /// Calls `f` with references to the members.
 template <class T, class F>
 constexpr auto with_members(const T& value, F f) {
@@ -121,8 +97,24 @@ constexpr auto with_members(const T& value, F f) {
   } else if constexpr (n == 6) {
     const auto& [a, b, c, d, e, g] = value;
     return f(a, b, c, d, e, g);
+  } else if constexpr (n == 7) {
+    const auto& [a, b, c, d, e, g, h] = value;
+    return f(a, b, c, d, e, g, h);
+  } else if constexpr (n == 8) {
+    const auto& [a, b, c, d, e, g, h, i] = value;
+    return f(a, b, c, d, e, g, h, i);
+  } else if constexpr (n == 9) {
+    const auto& [a, b, c, d, e, g, h, i, j] = value;
+    return f(a, b, c, d, e, g, h, i, j);
+  } else if constexpr (n == 10) {
+    const auto& [a, b, c, d, e, g, h, i, j, k] = value;
+    return f(a, b, c, d, e, g, h, i, j, k);
+  } else if constexpr (n == 11) {
+    const auto& [a, b, c, d, e, g, h, i, j, k, l] = value;
+    return f(a, b, c, d, e, g, h, i, j, k, l);
   } else {
-    return with_many_members(value, f);
+    const auto& [a, b, c, d, e, g, h, i, j, k, l, m] = value;
+    return f(a, b, c, d, e, g, h, i, j, k, l, m);
   }
 }
 

@@ -77,6 +77,17 @@ inline constexpr bool is_large_whole = sizeof(T) > 256 &&
                                         travel_kind_of<T> == travel_kind::optional ||
                                         travel_kind_of<T> == travel_kind::variant);
 
+/// Reads or writes an object by its `serialize`.
+template <class Archive, class T>
+void serialize_object(Archive& ar, T& value) {
+  ar.enter(type_text<T>, sizeof(T));
+  if constexpr (has_member_serialize<T>)
+    value.serialize(ar);
+  else
+    serialize(ar, value);
+  ar.leave(sizeof(T));
+}
+
 template <class Out, class T>
 void save_value(Out& ar, const T& value) {
   constexpr travel_kind s = travel_kind_of<T>;
@@ -91,13 +102,7 @@ void save_value(Out& ar, const T& value) {
     codec<T>::save(ar, value);
     ar.leave(sizeof(T));
   } else if constexpr (s == travel_kind::serialize) {
-    ar.enter(type_text<T>, sizeof(T));
-    auto& both_ways = const_cast<T&>(value);  // `serialize` does not modify it when it writes
-    if constexpr (has_member_serialize<T>)
-      both_ways.serialize(ar);
-    else
-      serialize(ar, both_ways);
-    ar.leave(sizeof(T));
+    serialize_object(ar, const_cast<T&>(value));  // not modified when it is written
   } else if constexpr (s == travel_kind::bits) {
     save_bits(ar, value);
   } else if constexpr (s == travel_kind::contiguous) {
@@ -283,23 +288,23 @@ void load_pointer(In& ar, T& pointer) {
   }
 }
 
+/// Makes a tuple or a variant.
 template <class T, class In, class... Parts>
-[[nodiscard]] T make_tuple_of(In& ar, type_list<Parts...>) {
-  return T{make_value<Parts>(ar)...};  // braces: evaluated from left to right
-}
-
-template <class T, class In, class... Parts>
-[[nodiscard]] T make_variant_of(In& ar, type_list<Parts...>) {
-  std::uint64_t index = 0;
-  ar.read(&index, sizeof(index), type_text<T>);
-  if (index >= sizeof...(Parts)) ar.refuse(type_text<T>, "there is no such alternative");
-  return [&]<std::size_t... I>(std::index_sequence<I...>) {
-    using maker = T (*)(In&);
-    constexpr maker makers[] = {
-        [](In& in) { return T(std::in_place_index<I>, make_value<Parts>(in)); }...};
-    return makers[index](ar);
+[[nodiscard]] T make_of_parts(In& ar, type_list<Parts...>) {
+  if constexpr (travel_kind_of<T> == travel_kind::tuple) {
+    return T{make_value<Parts>(ar)...};  // braces: evaluated from left to right
+  } else {
+    std::uint64_t index = 0;
+    ar.read(&index, sizeof(index), type_text<T>);
+    if (index >= sizeof...(Parts)) ar.refuse(type_text<T>, "there is no such alternative");
+    return [&]<std::size_t... I>(std::index_sequence<I...>) {
+      using maker = T (*)(In&);
+      constexpr maker makers[] = {
+          [](In& in) { return T(std::in_place_index<I>, make_value<Parts>(in)); }...};
+      return makers[index](ar);
+    }
+    (std::index_sequence_for<Parts...>{});
   }
-  (std::index_sequence_for<Parts...>{});
 }
 
 template <class In, class T>
@@ -309,12 +314,7 @@ void load_value(In& ar, T& value) {
   if constexpr (s == travel_kind::bytes) {
     load_bytes(ar, value);
   } else if constexpr (s == travel_kind::serialize) {
-    ar.enter(type_text<T>, sizeof(T));
-    if constexpr (has_member_serialize<T>)
-      value.serialize(ar);
-    else
-      serialize(ar, value);
-    ar.leave(sizeof(T));
+    serialize_object(ar, value);
   } else if constexpr (s == travel_kind::bits) {
     load_bits(ar, value);
   } else if constexpr (s == travel_kind::contiguous) {
@@ -343,14 +343,9 @@ T make_value(In& ar) {
     T value = codec<T>::load(ar);
     ar.leave(sizeof(T));
     return value;
-  } else if constexpr (s == travel_kind::tuple) {
+  } else if constexpr (s == travel_kind::tuple || s == travel_kind::variant) {
     if constexpr (is_large_whole<T>) ar.enter(type_text<T>, sizeof(T), 0);
-    T value = make_tuple_of<T>(ar, parts_of<T>{});
-    if constexpr (is_large_whole<T>) ar.leave(sizeof(T), 0);
-    return value;
-  } else if constexpr (s == travel_kind::variant) {
-    if constexpr (is_large_whole<T>) ar.enter(type_text<T>, sizeof(T), 0);
-    T value = make_variant_of<T>(ar, parts_of<T>{});
+    T value = make_of_parts<T>(ar, parts_of<T>{});
     if constexpr (is_large_whole<T>) ar.leave(sizeof(T), 0);
     return value;
   } else {
