@@ -65,10 +65,6 @@ void throw_second_reply() {
       "two results for one reply: make_reply serves one reduction, make one for each");
 }
 
-void refuse_second_reply() noexcept {
-  or_end_run(*worker::current(), [] { throw_second_reply(); });
-}
-
 // --- the array
 
 array_base::array_base(object_space& space, object_id id, std::string_view type,

@@ -54,8 +54,6 @@ namespace detail {
 
 /// Reports a second result of a callback that takes one. @throws usage_error
 [[noreturn]] void throw_second_reply();
-/// Ends the run with the error of `throw_second_reply`.
-void refuse_second_reply() noexcept;
 
 /// Makes a callback<V>::target from the bytes of `pack`; `result` is the type V.
 /// @throws archive_error, not_made_yet
@@ -134,7 +132,7 @@ class reply_target final : public starling::callback<V>::target {
   bool is_first() noexcept {
     const bool first = !m_told.test_and_set(std::memory_order_relaxed);
     if (!first) {
-      refuse_second_reply();
+      or_end_run(*worker::current(), [] { throw_second_reply(); });
     } else {
       const std::lock_guard lock(m_mutex);
       job* j = m_known_as.slot == 0 ? nullptr : current_job();

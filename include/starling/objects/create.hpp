@@ -62,14 +62,12 @@ array_of<T>& make_array(object_space& space, object_id id, dense_table<T> table,
   std::unique_ptr<array_base> made(new array_of<T>(space, id, std::move(table)));
   auto& array = static_cast<array_of<T>&>(*made);
   // Before any element exists: constructors may contribute.
-  for (std::size_t w = 0; w < array.worker_count(); ++w)
-    array.local(w).reductions->join(array.table().count(w));
+  for (const local_elements& local : array.locals())
+    local.reductions->join(array.table().count(local.index));
   space.add_array(std::move(made));
-  for (std::size_t w = 0; w < array.worker_count(); ++w) {
-    local_elements& local = array.local(w);
+  for (local_elements& local : array.locals())
     send_call(
         *local.home, [&local, args] { make_elements<T>(local, args->value); }, priority::high);
-  }
   return array;
 }
 

@@ -213,11 +213,9 @@ class chare_array {
           new detail::counted_value<arguments>(std::forward<Args>(args)...));
       detail::broadcast_remote<Entry, T>(*m_array, m_priority, detail::all_elements(),
                                          shared->value);
-      for (std::size_t w = 0; w < m_array->worker_count(); ++w) {
-        detail::local_elements& local = m_array->local(w);
+      for (detail::local_elements& local : m_array->locals())
         detail::send(*local.home, *new detail::broadcast_message<Entry, T>(local, shared),
                      m_priority);
-      }
     }
   }
   /// Makes the element `index`, T(args…), on its worker. The array must have been created without

@@ -34,7 +34,21 @@ struct section_elements {
 
   /// Adds the section's elements on this rank to `by_worker` and the other elements' ranks to
   /// `other_ranks`.
-  void add(const std::vector<key>& all);
+  void add(const std::vector<key>& all) {
+    for (const key& k : all) {
+      const local_elements& local = *array.locate(k).local;
+      if (local.home == nullptr) {
+        other_ranks.push_back(int(local.index));
+        continue;
+      }
+      by_worker[local.index].next_reduction.try_emplace(k, 0);
+      by_worker[local.index].keys.push_back(k);
+      reductions.site(local.index).join();
+    }
+    std::ranges::sort(other_ranks);
+    const auto rest = std::ranges::unique(other_ranks);
+    other_ranks.erase(rest.begin(), rest.end());
+  }
 
   array_of<T>& array;
   reduction_tree reductions;
@@ -45,23 +59,6 @@ struct section_elements {
 /// @throws usage_error
 [[noreturn]] void throw_not_in_section(const std::string& chare);
 [[noreturn]] void throw_twice_in_section(const std::string& chare);
-
-template <class T>
-void section_elements<T>::add(const std::vector<key>& all) {
-  for (const key& k : all) {
-    const local_elements& local = *array.locate(k).local;
-    if (local.home == nullptr) {
-      other_ranks.push_back(int(local.index));
-      continue;
-    }
-    by_worker[local.index].next_reduction.try_emplace(k, 0);
-    by_worker[local.index].keys.push_back(k);
-    static_cast<void>(reductions.site(local.index).join());
-  }
-  std::ranges::sort(other_ranks);
-  const auto rest = std::ranges::unique(other_ranks);
-  other_ranks.erase(rest.begin(), rest.end());
-}
 
 /// Returns the section with this id, which is stored on each rank. @throws not_made_yet,
 /// archive_error

@@ -7,6 +7,7 @@
 #include <exception>
 #include <memory>
 #include <source_location>
+#include <span>
 #include <string>
 #include <string_view>
 #include <typeinfo>
@@ -106,6 +107,8 @@ class array_base {
   [[nodiscard]] const std::type_info& element_type() const noexcept { return m_element; }
   /// Returns the local elements of a worker of this rank.
   [[nodiscard]] local_elements& local(std::size_t worker) noexcept { return m_local[worker]; }
+  /// Returns those of all workers of this rank.
+  [[nodiscard]] std::span<local_elements> locals() noexcept { return m_local; }
   [[nodiscard]] std::size_t worker_count() const noexcept { return m_local.size(); }
   /// The local elements of a worker, or the placeholder of its rank; and the number of the worker
   /// on its rank.

@@ -78,8 +78,8 @@ class array_of final : public array_base {
     for (early_messages& e : m_early)
       for (auto& [k, list] : e.of)
         while (promise_base* m = list.pop()) work_item::of(*m).discard();
-    for (std::size_t w = 0; w < worker_count(); ++w)
-      for (chare_core* element : local(w).elements) delete static_cast<T*>(element);
+    for (const local_elements& local : locals())
+      for (chare_core* element : local.elements) delete static_cast<T*>(element);
   }
 
   [[nodiscard]] const table_of<T>& table() const noexcept { return m_table; }

@@ -49,10 +49,16 @@ struct address {
   /// made.
   [[nodiscard]] bool keep_for_later(work_item& m) const noexcept {
     if (local->array->is_closed() || !local->may_get_elements()) return false;
-    if (!local->is_made)
+    if (!local->is_made) {
       local->early.push(m.queued());
-    else
-      keep_until_inserted(m);
+      return true;
+    }
+    try {
+      array().keep_early(*local, to, m);
+    } catch (...) {
+      m.discard();
+      end_run(*local->home, std::current_exception());
+    }
     return true;
   }
   /// Handles a message without a receiver: keeps it if the element may still be inserted, else
@@ -63,20 +69,7 @@ struct address {
     if (!local->array->is_closed()) by.fail(entry, missing(entry));
     m.discard();
   }
-
- private:
-  void keep_until_inserted(work_item& m) const noexcept;
 };
-
-template <class T>
-void address<T>::keep_until_inserted(work_item& m) const noexcept {
-  try {
-    array().keep_early(*local, to, m);
-  } catch (...) {
-    m.discard();
-    end_run(*local->home, std::current_exception());
-  }
-}
 
 /// Selects constructors of messages that take all arguments as one tuple.
 struct whole_arguments {};

@@ -244,11 +244,9 @@ struct remote_action {
 /// behind the messages of the same priority that the caller has sent there.
 template <auto Action>
 void on_all_workers(array_base& array, starling::priority priority) {
-  for (std::size_t w = 0; w < array.worker_count(); ++w) {
-    local_elements& local = array.local(w);
+  for (local_elements& local : array.locals())
     send_call(
         *local.home, [&local] { (local.array->*Action)(local); }, priority);
-  }
   if (job* j = array.space().current_job())
     j->send_to_other_ranks(
         make_remote<remote_action<Action>>({remote_header::every_worker, priority}, array.id()));
