@@ -76,6 +76,35 @@ int lead(runtime& rt, job_impl& ranks, task<int> body) {
   }
 }
 
+int run_ranks(runtime& rt, transport& network, task<int> main_task) {
+  auto& keeper = rt.service<job_keeper>();
+  job_impl& ranks = keeper.make_job(rt.service<object_space>(), network);
+  int status = 0;
+  try {
+    status = ranks.rank() == 0 ? lead(rt, ranks, std::move(main_task)) : ranks.serve();
+  } catch (...) {
+    try {
+      ranks.leave();
+    } catch (const rank_failure&) {  // the first error is the cause
+    }
+    note_thrown_error(ranks.has_been_told(std::current_exception()));
+    throw;
+  }
+  ranks.leave();
+  return status;
+}
+
+int run_alone(runtime& rt, task<int> main_task) {
+  try {
+    return rt.sync_wait(std::move(main_task));
+  } catch (const run_exited& e) {
+    return e.status();
+  } catch (...) {
+    note_thrown_error();
+    throw;
+  }
+}
+
 }  // namespace
 
 object_space& space_here() {
@@ -107,41 +136,6 @@ void exit_run(int status) {
   if (rt == nullptr) throw usage_error("exit_run: call it from a task or an entry method");
   rt->service<detail::object_space>().end_run(std::make_exception_ptr(run_exited(status)));
 }
-
-namespace detail {
-namespace {
-
-int run_ranks(runtime& rt, transport& network, task<int> main_task) {
-  auto& keeper = rt.service<job_keeper>();
-  job_impl& ranks = keeper.make_job(rt.service<object_space>(), network);
-  int status = 0;
-  try {
-    status = ranks.rank() == 0 ? lead(rt, ranks, std::move(main_task)) : ranks.serve();
-  } catch (...) {
-    try {
-      ranks.leave();
-    } catch (const rank_failure&) {  // the first error is the cause
-    }
-    note_thrown_error(ranks.has_been_told(std::current_exception()));
-    throw;
-  }
-  ranks.leave();
-  return status;
-}
-
-int run_alone(runtime& rt, task<int> main_task) {
-  try {
-    return rt.sync_wait(std::move(main_task));
-  } catch (const run_exited& e) {
-    return e.status();
-  } catch (...) {
-    note_thrown_error();
-    throw;
-  }
-}
-
-}  // namespace
-}  // namespace detail
 
 int run(runtime& rt, transport& network, task<int> main_task) {
   return detail::run_ranks(rt, network, std::move(main_task));

@@ -96,8 +96,8 @@ job_impl::job_impl(object_space& space, transport& network, bool is_of_process)
   m_watch.emplace(space.owner(), network, [this] {
     if (rank() == 0) m_quiescence.look();
   });
-  m_network.set_handler(message_number, &on_message, this);
-  m_network.set_handler(load_number, &on_load, this);
+  m_network.set_handler(message_number, &on_message<message_number>, this);
+  m_network.set_handler(load_number, &on_message<load_number>, this);
   m_network.set_handler(meeting_number, &on_meeting, this);
   m_network.set_failure_handler(&on_failure, this);
   try {
@@ -180,10 +180,6 @@ void job_impl::put_back(std::uint64_t number, std::unique_ptr<reply_slot> slot) 
   if (!m_is_over.load())
     // Otherwise the slot is destroyed here, as in `leave`.
     m_slots.emplace(number, std::move(slot));
-}
-
-void job_impl::forget(std::uint64_t slot) noexcept {
-  static_cast<void>(take_slot(slot));  // destroyed outside the lock
 }
 
 // --- the end

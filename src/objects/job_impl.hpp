@@ -52,11 +52,9 @@ class job_impl final : public job, private poller {
   std::size_t first_worker(int rank) const noexcept override {
     return m_first_worker[std::size_t(rank)];
   }
-  std::size_t worker_total() const noexcept override { return m_first_worker.back(); }
   reply_address expect(std::unique_ptr<reply_slot> slot) override;
   std::unique_ptr<reply_slot> take_slot(std::uint64_t number) override;
   void put_back(std::uint64_t number, std::unique_ptr<reply_slot> slot) override;
-  void forget(std::uint64_t slot) noexcept override;
   std::optional<memory_reach> reach_of_memory(int rank) const noexcept override;
   std::uint64_t next_tag() noexcept override { return m_last_tag.fetch_add(1) + 1; }
   void start_send(transfer& t) override;
@@ -108,13 +106,14 @@ class job_impl final : public job, private poller {
     remote_function_list functions;
     residence home;
   };
-  static void on_message(void* self, int from, message m) noexcept;
-  static void on_load(void* self, int from, message m) noexcept;
+  template <unsigned Number>
+  static void on_message(void* self, int from, message m) noexcept {
+    static_cast<job_impl*>(self)->accept(Number, from, std::move(m));
+  }
   static void on_meeting(void* self, int from, message m) noexcept;
   static void on_failure(void* self, const rank_failure& what) noexcept;
   void meet();
   void take_introduction(int from, const message& m);
-  [[nodiscard]] static message copy_of(std::span<const std::byte> bytes);
   void take(unsigned number, int from, message m);
   void accept(unsigned number, int from, message m) noexcept;
   void refuse(const std::exception_ptr& error) noexcept;

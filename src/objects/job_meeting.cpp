@@ -30,7 +30,9 @@ void job_impl::meet() {
                           agree_on_remote_functions(),
                           {host_number(), process_number()}};
   const auto send_packed = [this](int to, const auto&... values) {
-    m_network.send(to, meeting_number, copy_of(pack(values...)));
+    message m(packed_size(values...));
+    pack_into(m.bytes(), values...);
+    m_network.send(to, meeting_number, std::move(m));
   };
   send_packed(0, mine);
   const auto wait_until = [this](auto is_done) {

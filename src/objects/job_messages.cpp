@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // How messages leave a rank, and how arriving messages are passed to its workers.
-#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -57,12 +56,6 @@ void job_impl::note_processed(int from, std::uint64_t share) noexcept {
   or_end_run(worker_at(0), [&] { send(from, make_remote<remote_report>({}, sum)); });
 }
 
-message job_impl::copy_of(std::span<const std::byte> bytes) {
-  message copy(bytes.size());
-  std::ranges::copy(bytes, copy.data());
-  return copy;
-}
-
 void job_impl::send_to(std::span<const int> ranks, const message& m) {
   if (m_is_over.load(std::memory_order_relaxed)) return;
   const bool is_worth_a_tree = ranks.size() >= broadcast_tree::fewest_ranks &&
@@ -74,14 +67,6 @@ void job_impl::send_to(std::span<const int> ranks, const message& m) {
 job::location job_impl::location_of(std::size_t worker) const noexcept {
   const std::uint32_t rank = m_rank_of[worker];
   return {int(rank), static_cast<std::uint16_t>(worker - m_first_worker[rank])};
-}
-
-void job_impl::on_message(void* self, int from, message m) noexcept {
-  static_cast<job_impl*>(self)->accept(message_number, from, std::move(m));
-}
-
-void job_impl::on_load(void* self, int from, message m) noexcept {
-  static_cast<job_impl*>(self)->accept(load_number, from, std::move(m));
 }
 
 void job_impl::accept(unsigned number, int from, message m) noexcept {

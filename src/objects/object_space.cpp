@@ -208,7 +208,7 @@ void object_space::join(job& j) {
   m_rank = j.rank();
   m_rank_count = j.size();
   m_first_worker = j.first_worker(m_rank);
-  m_worker_total = j.worker_total();
+  m_worker_total = j.first_worker(m_rank_count);
   for (waiting_messages& w : m_waiting) w.from.resize(2 * std::size_t(m_rank_count));
   m_job.store(&j);
 }

@@ -82,7 +82,6 @@ class job {
   [[nodiscard]] virtual location location_of(std::size_t worker) const noexcept = 0;
   /// `rank` ≤ size(); for size(), returns the number of all workers.
   [[nodiscard]] virtual std::size_t first_worker(int rank) const noexcept = 0;
-  [[nodiscard]] virtual std::size_t worker_total() const noexcept = 0;
 
   /// Keeps the slot until its result is delivered: on the calling worker, or on worker 0 if the
   /// caller is no worker.
@@ -92,7 +91,7 @@ class job {
   /// Keeps a slot again whose delivery failed.
   virtual void put_back(std::uint64_t number, std::unique_ptr<reply_slot> slot) = 0;
   /// Destroys a slot whose result will not come by a message.
-  virtual void forget(std::uint64_t slot) noexcept = 0;
+  void forget(std::uint64_t slot) noexcept { static_cast<void>(take_slot(slot)); }
 
   // --- memory, transferred directly to another rank's memory
   /// Returns the reach that device memory must have for that rank to read it; empty: it cannot.
