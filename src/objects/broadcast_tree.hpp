@@ -2,13 +2,11 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <span>
 #include <unordered_map>
 #include <unordered_set>
-#include <vector>
 
 #include <starling/net/message.hpp>
 #include <starling/objects/detail/object_space.hpp>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <starling/objects/exit.hpp>
 
-#include <cstdio>
 #include <cstdlib>
 #include <memory>
 #include <string>

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <concepts>
-#include <cstdint>
 #include <string_view>
 #include <tuple>
 #include <type_traits>

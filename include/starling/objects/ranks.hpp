@@ -2,8 +2,6 @@
 #pragma once
 
 #include <concepts>
-#include <functional>
-#include <memory>
 #include <tuple>
 #include <type_traits>
 #include <utility>

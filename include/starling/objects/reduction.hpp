@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <algorithm>
 #include <coroutine>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <iterator>
 #include <string>
 #include <string_view>

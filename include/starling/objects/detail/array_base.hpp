@@ -11,7 +11,6 @@
 #include <string>
 #include <string_view>
 #include <typeinfo>
-#include <utility>
 #include <vector>
 
 #include <starling/core/detail/worker.hpp>

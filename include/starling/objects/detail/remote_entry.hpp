@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <span>
-#include <string>
 #include <tuple>
 #include <type_traits>
 #include <utility>
