@@ -167,11 +167,11 @@ void channel_end::cancel() noexcept {
     r.received->finish(std::make_exception_ptr(operation_cancelled()));
 }
 
-std::shared_ptr<channel_operation> channel_end::send(std::uint32_t type, const void* data,
-                                                     std::size_t bytes,
+std::shared_ptr<channel_operation> channel_end::send(std::uint32_t type,
+                                                     std::span<const std::byte> data,
                                                      const stream_point& available, bool answered) {
-  channel_offer offer{
-      m_self, type, data, bytes, available, nullptr, m_owner.element_state().local->home, nullptr};
+  worker* const home = m_owner.element_state().local->home;
+  channel_offer offer{m_self, type, data.data(), data.size(), available, nullptr, home, nullptr};
   if (answered) offer.sent = std::make_shared<channel_operation>(m_name, ": send");
   auto sent = offer.sent;
   m_to(std::move(offer));

@@ -55,28 +55,24 @@ class borrowed {
 
 /// The awaitable returned by `borrow`; yields `borrowed<T>`.
 template <class T>
-class borrow_wait {
+class borrow_wait : channel_wait {
  public:
   /// `end`: the lending end, where it has no other owner (offers).
   borrow_wait(channel_wait done, std::shared_ptr<detail::lent_memory> memory,
               std::shared_ptr<detail::channel_end> end = nullptr) noexcept
-      : m_done(std::move(done)), m_memory(std::move(memory)), m_end(std::move(end)) {}
+      : channel_wait(std::move(done)), m_memory(std::move(memory)), m_end(std::move(end)) {}
   borrow_wait(borrow_wait&&) noexcept = default;
   borrow_wait& operator=(borrow_wait&&) noexcept = default;
 
-  bool await_ready() const noexcept { return m_done.await_ready(); }
-  template <detail::runtime_promise Promise>
-  void await_suspend(std::coroutine_handle<Promise> h, const detail::call_location& at = {}) {
-    m_done.await_suspend(h, at);
-  }
+  using channel_wait::await_ready;
+  using channel_wait::await_suspend;
   borrowed<T> await_resume() {
-    m_done.await_resume();
+    channel_wait::await_resume();
     m_memory->keep = std::move(m_end);  // not earlier: the waiting end refers to the memory (cycle)
     return borrowed<T>(std::move(m_memory));
   }
 
  private:
-  channel_wait m_done;
   std::shared_ptr<detail::lent_memory> m_memory;
   std::shared_ptr<detail::channel_end> m_end;
 };
@@ -123,26 +119,23 @@ class chare_channel {
   /// Sends the contents that `data` has when `at` has passed this point. Complete when work
   /// submitted to `at` may overwrite `data`.
   [[nodiscard]] channel_wait send(std::span<const T> data, stream& at) {
-    return channel_wait(
-        m_end->send(type, data.data(), data.size_bytes(), {&at, at.record()}, true));
+    return channel_wait(m_end->send(type, std::as_bytes(data), {&at, at.record()}, true));
   }
   /// Sends the present contents of host memory. Complete when `data` may be overwritten.
   [[nodiscard]] channel_wait send(std::span<const T> data) {
-    return channel_wait(m_end->send(type, data.data(), data.size_bytes(), {}, true));
+    return channel_wait(m_end->send(type, std::as_bytes(data), {}, true));
   }
   /// As `send`, without a completion: for a sender that finds out in another way when `data` may be
   /// overwritten, for example by a reply that depends on it. The receiver must give a stream.
   void post(std::span<const T> data, stream& at) {
-    m_end->send(type, data.data(), data.size_bytes(), {&at, at.record()}, false);
+    m_end->send(type, std::as_bytes(data), {&at, at.record()}, false);
   }
   /// As above, for data that were complete when `ready` was recorded on `at`: one event for several
   /// sends.
   void post(std::span<const T> data, stream& at, const event& ready) {
-    m_end->send(type, data.data(), data.size_bytes(), {&at, ready}, false);
+    m_end->send(type, std::as_bytes(data), {&at, ready}, false);
   }
-  void post(std::span<const T> data) {
-    m_end->send(type, data.data(), data.size_bytes(), {}, false);
-  }
+  void post(std::span<const T> data) { m_end->send(type, std::as_bytes(data), {}, false); }
 
   /// Receives into `into`, in the order of `at`. Complete when work submitted to `at` from then on
   /// reads the received elements.

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <coroutine>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -71,23 +70,19 @@ void send_offer(const element<Peer>& peer, channel_offer offer) {
 /// Awaitable of a receive from an offer, in progress. If it is dropped before it is complete,
 /// the receive ends with operation_cancelled; its destination must live until the chare is resumed
 /// the next time, as data may still be written to it.
-class offer_wait {
+class offer_wait : channel_wait {
  public:
   offer_wait(std::shared_ptr<detail::channel_end> end, channel_wait done) noexcept
-      : m_end(std::move(end)), m_done(std::move(done)) {}
+      : channel_wait(std::move(done)), m_end(std::move(end)) {}
   offer_wait(offer_wait&&) noexcept = default;
   offer_wait& operator=(offer_wait&&) noexcept = default;
 
-  bool await_ready() const noexcept { return m_done.await_ready(); }
-  template <detail::runtime_promise Promise>
-  void await_suspend(std::coroutine_handle<Promise> h, const detail::call_location& at = {}) {
-    m_done.await_suspend(h, at);
-  }
-  void await_resume() const { m_done.await_resume(); }
+  using channel_wait::await_ready;
+  using channel_wait::await_resume;
+  using channel_wait::await_suspend;
 
  private:
   std::shared_ptr<detail::channel_end> m_end;
-  channel_wait m_done;
 };
 
 /// The argument of the entry method: the name of an offer, not its memory. A small value that

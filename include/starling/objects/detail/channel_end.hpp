@@ -7,6 +7,7 @@
 #include <exception>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -35,7 +36,7 @@ class channel_end {
 
   /// Offers memory to the peer. Returns the operation to wait for if `answered`, otherwise null.
   /// @throws device_error, std::bad_alloc; then no message was sent
-  std::shared_ptr<channel_operation> send(std::uint32_t type, const void* data, std::size_t bytes,
+  std::shared_ptr<channel_operation> send(std::uint32_t type, std::span<const std::byte> data,
                                           const stream_point& available, bool answered);
   std::shared_ptr<channel_operation> receive(channel_request request, std::uint32_t type);
 
