@@ -127,18 +127,29 @@ struct sent_shape {
   std::uint64_t elements = shape<Index>(extent).size();
 };
 
-/// Reads the placement of a dense array from a message. @throws archive_error, usage_error
-template <class T, class Map>
-[[nodiscard]] dense_table<T> read_table(const object_space& space, input_archive& ar) {
-  using index = typename T::index_type;
-  const auto sent = ar.read<sent_shape<index>>();
-  if (!is_countable(shape<index>(sent.extent)) || sent.elements == 0 ||
-      sent.elements != shape<index>(sent.extent).size())
-    ar.refuse("a shape", "it has another number of elements than is said");
-  const Map map = load_function<Map>(ar);
-  if (!can_map(map, space.worker_total(), sent.elements))
+/// Reads a map for an array of `elements` elements from a message. @throws archive_error
+template <class Map>
+[[nodiscard]] Map read_map(const object_space& space, input_archive& ar, std::size_t elements) {
+  Map map = load_function<Map>(ar);
+  if (!can_map(map, space.worker_total(), elements))
     ar.refuse("a placement", "it is not for such an array");
-  return dense_table<T>(space, sent.extent, map);
+  return map;
+}
+
+/// Reads the placement of an array from a message. @throws archive_error, usage_error
+template <class T, class Map>
+[[nodiscard]] table_of<T> read_table(const object_space& space, input_archive& ar) {
+  using index = typename T::index_type;
+  if constexpr (dense_index<index>) {
+    const auto sent = ar.read<sent_shape<index>>();
+    if (!is_countable(shape<index>(sent.extent)) || sent.elements == 0 ||
+        sent.elements != shape<index>(sent.extent).size())
+      ar.refuse("a shape", "it has another number of elements than is said");
+    return dense_table<T>(space, sent.extent, read_map<Map>(space, ar, sent.elements));
+  } else {
+    return sparse_table<T>(space.worker_total(), space.workers().size(),
+                           read_map<Map>(space, ar, 0));
+  }
 }
 
 /// Handler that makes this rank's part of an array created on another rank.
@@ -161,19 +172,6 @@ struct remote_empty_array {
     auto table = read_table<T, Map>(a.space(), ar);
     require_end(ar);
     make_empty_array<T>(a.space(), id, std::move(table));
-  }
-};
-template <class T, class Map>
-struct remote_sparse_array {
-  static void run(received_call& a) {
-    input_archive ar = a.arguments();
-    const auto id = a.space().read_new_id(a.from(), ar);
-    const Map map = load_function<Map>(ar);
-    require_end(ar);
-    if (!can_map(map, a.space().worker_total(), 0))
-      ar.refuse("a placement", "it is not for such an array");
-    make_empty_array<T>(a.space(), id,
-                        sparse_table<T>(a.space().worker_total(), a.space().workers().size(), map));
   }
 };
 
@@ -255,7 +253,7 @@ requires(!dense_index<typename T::index_type>)
       space, id, detail::sparse_table<T>(space.worker_total(), space.workers().size(), map));
   if (detail::job* j = space.current_job()) {
     if constexpr (detail::function_travels<Map>)
-      j->send_to_other_ranks(detail::make_remote_for<detail::remote_sparse_array<T, Map>>(
+      j->send_to_other_ranks(detail::make_remote_for<detail::remote_empty_array<T, Map>>(
           *j, {}, id, detail::sent_function<Map>{map}));
     else
       detail::refuse_to_travel<Map>("create_sparse_array");
