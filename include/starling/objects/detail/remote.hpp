@@ -76,10 +76,9 @@ struct remote_function_list {
 /// Whether quiescence counts calls of the handler. Handlers of the runtime's own protocol declare
 /// `static constexpr bool is_counted = false`.
 template <class Handler>
-inline constexpr bool is_counted_call = true;
-template <class Handler>
-requires requires { Handler::is_counted; }
-inline constexpr bool is_counted_call<Handler> = Handler::is_counted;
+inline constexpr bool is_counted_call = !requires {
+  requires !Handler::is_counted;
+};
 
 /// Whether calls of the handler end the run and need no worker. These handlers declare `static
 /// constexpr bool ends_run = true`.
