@@ -175,13 +175,8 @@ void object_space::end_run(const std::exception_ptr& error) noexcept {
   if (job* j = m_job.load()) j->end_run(error);
 }
 
-void object_space::end_run_here(const std::exception_ptr& error) noexcept {
-  // Only on rank 0 does a thread wait for the run.
-  end_and_close(m_rank == 0 ? error : nullptr);
-}
-
 void object_space::close_here(bool regular) noexcept {
-  if (!regular) return end_and_close(nullptr);
+  if (!regular) return end_run_here(nullptr);
   const std::lock_guard lock(m_mutex);
   for (const auto& a : m_arrays) a->close(true);
 }
@@ -189,11 +184,12 @@ void object_space::close_here(bool regular) noexcept {
 /// Ends the run, then closes its arrays: the thread in `run` must get `error`, not the failure of a
 /// message that a closed array has dropped. That thread may begin the next run at once; the lock
 /// keeps the next run from adding arrays before those of this run are closed.
-void object_space::end_and_close(const std::exception_ptr& error) noexcept {
+void object_space::end_run_here(const std::exception_ptr& error) noexcept {
   const std::uint64_t ended_runs = m_owner.ended_runs();
   const std::lock_guard lock(m_mutex);
   if (m_owner.ended_runs() != ended_runs) return;  // another worker has ended the same run
-  detail::end_run(*m_workers.front(), error);
+  // Only on rank 0 does a thread wait for the run.
+  detail::end_run(*m_workers.front(), m_rank == 0 ? error : nullptr);
   for (const auto& a : m_arrays) a->close(false);
 }
 

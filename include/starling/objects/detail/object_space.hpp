@@ -112,7 +112,6 @@ class object_space {
     std::shared_ptr<const void> value;  // null: dropped by `forget`
     const std::type_info* type;
   };
-  void end_and_close(const std::exception_ptr& error) noexcept;
   void keep_value(object_id id, kept_value value, reduction_tree* reductions);
   [[nodiscard]] std::shared_ptr<const void> find_value(object_id id,
                                                        const std::type_info& type) const;
