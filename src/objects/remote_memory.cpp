@@ -91,13 +91,12 @@ task<> reply_later(future<void> done, job& by, reply_address to) {
 
 }  // namespace
 
-void remote_memory::drop_transfers() {
-  for (std::size_t i = pieces_of(m_note.bytes, m_note.is_in_pieces).size(); i > 0; --i)
-    unwanted_memory::start(std::make_unique<unwanted_memory>(m_job, m_rank, m_note.tag));
-}
-
 void remote_memory::answer(stream* reader, const std::exception_ptr& error) {
-  if (m_note.way == memory_way::transfer && error) return drop_transfers();
+  if (m_note.way == memory_way::transfer && error) {
+    for (std::size_t i = pieces_of(m_note.bytes, m_note.is_in_pieces).size(); i > 0; --i)
+      unwanted_memory::start(std::make_unique<unwanted_memory>(m_job, m_rank, m_note.tag));
+    return;
+  }
   const reply_address to = std::exchange(m_mapped.reader, {});
   if (to.slot == 0) return;
   if (error)
@@ -276,14 +275,12 @@ void memory_receive::finish(const std::exception_ptr& error) noexcept {
 void memory_receive::take(const piece_receive& which, std::exception_ptr error) noexcept {
   std::erase(m_expected, &which);
   if (error && !m_error) m_error = std::move(error);
-  if (m_end != nullptr) {
+  if (m_end != nullptr && m_destination != nullptr && !m_error &&
+      !m_request.received->is_withdrawn()) {
     try {
       const piece& what = which.what();
-      if (m_destination != nullptr && !m_error && !m_request.received->is_withdrawn()) {
-        m_request.at->copy_bytes(m_destination + what.from, m_staging.data() + what.from,
-                                 what.bytes);
-        m_writes = m_request.lent == nullptr;
-      }
+      m_request.at->copy_bytes(m_destination + what.from, m_staging.data() + what.from, what.bytes);
+      m_writes = m_request.lent == nullptr;
     } catch (...) {
       m_error = std::current_exception();
     }

@@ -85,8 +85,6 @@ class remote_memory {
   [[nodiscard]] bool ask_for_transfer();
 
  private:
-  void drop_transfers();
-
   job& m_job;
   int m_rank;
   offer_note m_note;
