@@ -4,7 +4,6 @@
 #include <chrono>
 #include <csignal>
 #include <deque>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>

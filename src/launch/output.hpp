@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <poll.h>
-
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "net/bootstrap/local/unique_fd.hpp"
 
@@ -19,13 +16,12 @@ class sink {
   [[nodiscard]] int fd() const noexcept { return m_fd; }
   /// Returns the errno of the write that failed, or 0. After a failure all text is dropped.
   [[nodiscard]] int fault() const noexcept { return m_fault; }
-  [[nodiscard]] bool is_broken() const noexcept { return m_fault != 0; }
   [[nodiscard]] bool is_empty() const noexcept { return m_pending.empty(); }
   /// Returns whether more than 64 KiB are queued; then its streams are not read.
   [[nodiscard]] bool is_full() const noexcept { return m_pending.size() > (1 << 16); }
 
   void put(std::string_view text) {
-    if (!is_broken()) m_pending += text;
+    if (m_fault == 0) m_pending += text;
   }
   /// Writes a piece. Call after poll() has reported POLLOUT.
   void write_some();

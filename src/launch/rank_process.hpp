@@ -11,8 +11,6 @@
 #include <string>
 #include <vector>
 
-#include "net/bootstrap/local/unique_fd.hpp"
-
 namespace starling::launch {
 
 /// Settings common to all ranks, and process attributes that the launcher changed for itself.

@@ -9,7 +9,6 @@
 
 #include <cerrno>
 #include <cstddef>
-#include <cstring>
 
 #include <starling/core/detail/system_resources.hpp>
 

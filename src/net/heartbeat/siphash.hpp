@@ -3,9 +3,7 @@
 
 #include <array>
 #include <bit>
-#include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <span>
 
 namespace starling::detail {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <starling/net/loopback.hpp>
 
-#include <atomic>
 #include <mutex>
 #include <optional>
 #include <thread>

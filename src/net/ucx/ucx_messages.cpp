@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Messages: in windows, in order. UCX sends a message eagerly, or the receiver fetches its data.
 #include <algorithm>
-#include <cstdio>
 #include <cstring>
 #include <mutex>
 #include <new>

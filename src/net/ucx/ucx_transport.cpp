@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
-#include <span>
 #include <thread>
 
 #include "make_ucx.hpp"

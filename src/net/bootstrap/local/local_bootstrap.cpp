@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <charconv>
 #include <cstdlib>
-#include <string_view>
 
 #include <fmt/format.h>
 
