@@ -19,7 +19,9 @@ class message_list {
     std::swap(m_last, other.m_last);
     return *this;
   }
-  ~message_list() { clear(); }
+  ~message_list() {
+    while (message_block* b = pop()) message_block::destroy(b);
+  }
 
   [[nodiscard]] bool empty() const noexcept { return m_first == nullptr; }
   [[nodiscard]] const message_block& front() const noexcept { return *m_first; }
@@ -43,8 +45,10 @@ class message_list {
     b->next = *at;
     *at = b;
   }
-  void clear() noexcept {
-    while (message_block* b = pop()) message_block::destroy(b);
+  /// Destroys the messages without returning credit for them.
+  void forget() noexcept {
+    for (message_block* b = m_first; b != nullptr; b = b->next) b->keeper = nullptr;
+    *this = message_list();
   }
 
  private:

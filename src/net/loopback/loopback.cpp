@@ -17,7 +17,9 @@ using detail::message_block;
 class loopback_transport final : public transport {
  public:
   loopback_transport(std::shared_ptr<loopback_hub> hub, int rank)
-      : m_hub(std::move(hub)), m_rank(rank), m_farewells(m_hub->size(), rank) {}
+      : m_hub(std::move(hub)), m_rank(rank), m_farewells(m_hub->size(), rank) {
+    check_address(rank, 0);
+  }
 
   int rank() const noexcept override { return m_rank; }
   int size() const noexcept override { return m_hub->size(); }
@@ -44,7 +46,7 @@ class loopback_transport final : public transport {
     return m_hub->of(m_rank).sending.load() + m_hub->of(m_rank).sending_memory.load();
   }
 
-  int event_descriptor() const noexcept override { return m_hub->of(m_rank).bell; }
+  int event_descriptor() const noexcept override { return m_hub->of(m_rank).bell.get(); }
   bool arm() noexcept override { return m_hub->of(m_rank).arm(); }
 
   bool progress() noexcept override {
@@ -123,9 +125,6 @@ loopback_network::loopback_network(int size, const transport::options& options)
     : m_hub(std::make_shared<loopback_hub>(size, options)) {}
 
 std::unique_ptr<transport> loopback_network::connect(int rank) {
-  if (rank < 0 || rank >= m_hub->size())
-    throw usage_error("rank " + std::to_string(rank) + " does not exist: there are " +
-                      std::to_string(m_hub->size()));
   return std::make_unique<loopback_transport>(m_hub, rank);
 }
 

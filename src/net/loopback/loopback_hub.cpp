@@ -1,31 +1,48 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "loopback_hub.hpp"
 
-#include <unistd.h>
+#include <sys/eventfd.h>
 
 #include <algorithm>
-#include <cstdint>
 #include <cstring>
 #include <mutex>
 
-#include <starling/core/detail/system_resources.hpp>
-
 namespace starling::detail {
+namespace {
 
-loopback_hub::inbox::inbox() : bell(make_event_descriptor("a rank of the loopback network")) {}
+using transfers = loopback_hub::transfers;
 
-loopback_hub::inbox::~inbox() { ::close(bell); }
+/// Removes and returns the first transfer with `rank` and `tag`; null if there is none.
+transfer* take_one(transfers& from, int rank, std::uint64_t tag) {
+  const auto fits = [&](const auto& o) { return o.first == rank && o.second->tag == tag; };
+  const auto found = std::ranges::find_if(from, fits);
+  if (found == from.end()) return nullptr;
+  transfer* const taken = found->second;
+  from.erase(found);
+  return taken;
+}
+
+/// Removes and returns the transfers with `rank`.
+transfers take_all(transfers& from, int rank) {
+  transfers taken;
+  std::erase_if(from, [&](const auto& o) {
+    if (o.first == rank) taken.push_back(o);
+    return o.first == rank;
+  });
+  return taken;
+}
+
+}  // namespace
 
 void loopback_hub::inbox::ring() noexcept {
-  const std::uint64_t one = 1;
-  if (std::exchange(is_armed, false)) static_cast<void>(!::write(bell, &one, sizeof one));
+  if (std::exchange(is_armed, false)) ::eventfd_write(bell.get(), 1);
 }
 
 bool loopback_hub::inbox::arm() noexcept {
   const std::lock_guard guard(lock);
   if (!received.empty() || !over.empty() || !lost.empty()) return false;
-  std::uint64_t rung = 0;
-  static_cast<void>(!::read(bell, &rung, sizeof rung));
+  eventfd_t rung = 0;
+  ::eventfd_read(bell.get(), &rung);
   is_armed = true;
   return true;
 }
@@ -45,11 +62,7 @@ loopback_hub::loopback_hub(int size, const transport::options& options)
 }
 
 loopback_hub::~loopback_hub() {
-  for (inbox& box : m_inboxes)
-    while (message_block* b = box.received.pop()) {
-      b->keeper = nullptr;
-      message_block::destroy(b);
-    }
+  for (inbox& box : m_inboxes) box.received.forget();
 }
 
 void loopback_hub::send(int from, int to, message_block* b) noexcept {
@@ -101,14 +114,8 @@ void loopback_hub::start_send(int from, transfer& t) {
   of(from).sending_memory.fetch_add(1);
   {
     const std::lock_guard guard(box.lock);
-    const auto fits = [&](const transfer* r) { return r->peer == from && r->tag == t.tag; };
-    const auto found = std::ranges::find_if(box.wanted, fits);
-    if (found != box.wanted.end()) {
-      wanted = *found;
-      box.wanted.erase(found);
-    } else if (!box.gone.load()) {
-      return box.offered.emplace_back(from, &t), void();
-    }
+    wanted = take_one(box.wanted, from, t.tag);
+    if (wanted == nullptr && !box.gone.load()) return box.offered.push_back({from, &t});
   }
   if (wanted != nullptr) return match(from, t.peer, t, *wanted);
   end(from, t, verdict::peer_gone);
@@ -121,14 +128,8 @@ void loopback_hub::start_receive(int to, transfer& t) {
   t.state.is_receive = true;
   {
     const std::lock_guard guard(box.lock);
-    const auto fits = [&](const auto& o) { return o.first == t.peer && o.second->tag == t.tag; };
-    const auto found = std::ranges::find_if(box.offered, fits);
-    if (found != box.offered.end()) {
-      offered = found->second;
-      box.offered.erase(found);
-    } else if (!of(t.peer).gone.load()) {
-      return box.wanted.push_back(&t);
-    }
+    offered = take_one(box.offered, t.peer, t.tag);
+    if (offered == nullptr && !of(t.peer).gone.load()) return box.wanted.push_back({t.peer, &t});
   }
   if (offered != nullptr) return match(t.peer, to, *offered, t);
   end(to, t, verdict::peer_gone);
@@ -138,29 +139,22 @@ void loopback_hub::cancel_receive(int to, transfer& t) {
   inbox& box = of(to);
   {
     const std::lock_guard guard(box.lock);
-    if (std::erase(box.wanted, &t) == 0) return;
+    if (std::erase(box.wanted, std::pair(t.peer, &t)) == 0) return;
   }
   end(to, t, verdict::cancelled);
 }
 
 void loopback_hub::cancel_transfers(int rank) {
-  std::vector<transfer*> wanted;
+  transfers cancelled;
   {
     const std::lock_guard guard(of(rank).lock);
-    wanted.swap(of(rank).wanted);
+    cancelled.swap(of(rank).wanted);
   }
-  for (transfer* t : wanted) end(rank, *t, verdict::cancelled);
   for (inbox& box : m_inboxes) {
-    std::vector<transfer*> offered;
-    {
-      const std::lock_guard guard(box.lock);
-      std::erase_if(box.offered, [&](const auto& o) {
-        if (o.first == rank) offered.push_back(o.second);
-        return o.first == rank;
-      });
-    }
-    for (transfer* t : offered) end(rank, *t, verdict::cancelled);
+    const std::lock_guard guard(box.lock);
+    std::ranges::copy(take_all(box.offered, rank), std::back_inserter(cancelled));
   }
+  for (const auto& [other, t] : cancelled) end(rank, *t, verdict::cancelled);
 }
 
 void loopback_hub::match(int from, int to, transfer& sent, transfer& received) {
@@ -183,34 +177,29 @@ void loopback_hub::kill(int rank) {
   if (of(rank).gone.exchange(true)) return;
   for (int other = 0; other < m_size; ++other) {
     if (other == rank) continue;
-    end_transfers_of(of(other), rank);
+    inbox& box = of(other);
+    transfers ended;
+    {
+      const std::lock_guard guard(box.lock);
+      ended = take_all(box.wanted, rank);
+      take_all(box.offered, rank);
+      box.lost.push_back(rank);
+      box.ring();
+    }
+    for (const auto& [gone, t] : ended) end(other, *t, verdict::peer_gone);
     connection& c = between(other, rank);
     const std::lock_guard guard(c.lock);
     while (message_block* b = c.waiting.pop()) {
       message_block::destroy(b);
-      of(other).sending.fetch_sub(1);
+      box.sending.fetch_sub(1);
     }
   }
-  std::vector<std::pair<int, transfer*>> offered;
+  transfers offered;
   {
     const std::lock_guard guard(of(rank).lock);
     offered.swap(of(rank).offered);
   }
   for (const auto& [from, t] : offered) end(from, *t, verdict::peer_gone);
-}
-
-void loopback_hub::end_transfers_of(inbox& box, int gone) {
-  std::vector<transfer*> ended;
-  {
-    const std::lock_guard guard(box.lock);
-    const auto of_gone = [&](const transfer* t) { return t->peer == gone; };
-    std::ranges::copy_if(box.wanted, std::back_inserter(ended), of_gone);
-    std::erase_if(box.wanted, of_gone);
-    std::erase_if(box.offered, [&](const auto& o) { return o.first == gone; });
-    box.lost.push_back(gone);
-    box.ring();
-  }
-  for (transfer* t : ended) end(box.rank, *t, verdict::peer_gone);
 }
 
 }  // namespace starling::detail

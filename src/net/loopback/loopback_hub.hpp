@@ -3,11 +3,14 @@
 
 #include <atomic>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include <starling/core/detail/spin_lock.hpp>
+#include <starling/core/detail/system_resources.hpp>
 #include <starling/net/transport.hpp>
 
+#include "../bootstrap/local/unique_fd.hpp"
 #include "../common/message_list.hpp"
 #include "../common/send_window.hpp"
 
@@ -17,11 +20,11 @@ namespace starling::detail {
 class loopback_hub {
  public:
   enum class verdict : int { good, wrong_size, peer_gone, cancelled };
+  /// Transfers, each with the rank at its other end, in the order of their start.
+  using transfers = std::vector<std::pair<int, transfer*>>;
 
   /// Arrivals for one rank. Lists and `is_armed` are guarded by `lock`, the innermost lock.
   struct inbox final : message_keeper {
-    inbox();
-    ~inbox();
     void destroyed(int from, std::size_t bytes) noexcept override;
     /// Signals the event descriptor `bell` if the inbox is armed. Called with `lock` held.
     void ring() noexcept;
@@ -32,13 +35,13 @@ class loopback_hub {
     int rank = 0;
     mutable spin_lock lock;
     message_list received;
-    std::vector<transfer*> wanted;  // receives of this rank without a matching send
-    // Sends to this rank without a matching receive, with the sender.
-    std::vector<std::pair<int, transfer*>> offered;
-    std::vector<transfer*> over;                 // completed, `done` not called yet
-    std::vector<int> lost;                       // failed ranks, not reported yet
-    bool is_armed = false;                       // the next arrival signals `bell`
-    int bell;                                    // event descriptor by which arrivals are announced
+    transfers wanted;             // receives without a matching send
+    transfers offered;            // sends to this rank without a matching receive
+    std::vector<transfer*> over;  // completed, `done` not called yet
+    std::vector<int> lost;        // failed ranks, not reported yet
+    bool is_armed = false;        // the next arrival signals `bell`
+    // Event descriptor by which arrivals are announced.
+    unique_fd bell{make_event_descriptor("a rank of the loopback network")};
     std::atomic<bool> gone{false};               // set once
     std::atomic<std::size_t> sending{0};         // messages of this rank that wait for room
     std::atomic<std::size_t> sending_memory{0};  // sends of memory not completed
@@ -76,7 +79,6 @@ class loopback_hub {
   void give_back(int from, int to, std::size_t share) noexcept;
   void match(int from, int to, transfer& sent, transfer& received);
   void end(int rank, transfer& t, verdict v);
-  void end_transfers_of(inbox& box, int gone);
 
   int m_size;
   std::vector<inbox> m_inboxes;

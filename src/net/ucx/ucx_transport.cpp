@@ -78,8 +78,8 @@ ucx_transport::~ucx_transport() {
   const section here(*this);
   leave();
   // Credit for these messages is not returned: the connections are closed.
-  forget(m_received);
-  for (auto& p : m_peers) forget(p->early);
+  m_received.forget();
+  for (auto& p : m_peers) p->early.forget();
 }
 
 void ucx_transport::finish() {
@@ -112,13 +112,6 @@ void ucx_transport::begin_finish() {
   for (const auto& p : m_peers)
     if (p->state.has_left()) throw describe(*p);
   m_farewells.begin_round();
-}
-
-void ucx_transport::forget(message_list& messages) noexcept {
-  while (message_block* b = messages.pop()) {
-    b->keeper = nullptr;
-    message_block::destroy(b);
-  }
 }
 
 // --- progress
@@ -254,17 +247,14 @@ void ucx_transport::fail_suspects() noexcept {
 /// Moves a goodbye that is behind a message which will never arrive to m_received. Destroys the
 /// remaining early messages. Returns whether there was a goodbye.
 bool ucx_transport::take_goodbye(peer& p) noexcept {
-  message_list early = std::move(p.early);
+  message_list rest;
   bool is_there = false;
-  while (message_block* b = early.pop()) {
-    if (b->number == leave_number) {
-      is_there = true;
-      m_received.push(b);
-    } else {
-      b->keeper = nullptr;
-      message_block::destroy(b);
-    }
+  while (message_block* b = p.early.pop()) {
+    const bool is_goodbye = b->number == leave_number;
+    (is_goodbye ? m_received : rest).push(b);
+    is_there |= is_goodbye;
   }
+  rest.forget();
   return is_there;
 }
 

@@ -224,7 +224,6 @@ class ucx_transport final : public transport, message_keeper {
   void close_endpoints() noexcept;
   void answer_connecting() noexcept;
   bool drive(ucs_status_ptr_t request, clock::time_point limit) noexcept;
-  static void forget(message_list& messages) noexcept;
 
   // --- called with m_progress held
   void handle(message m, int from, unsigned number) noexcept;
