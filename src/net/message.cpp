@@ -30,11 +30,9 @@ class block_cache {
     if (bytes < smallest || bytes > largest) return nullptr;
     const std::lock_guard guard(m_lock);
     spare*& first = of(bytes);
-    spare* s = first;
-    if (s == nullptr) return nullptr;
-    first = s->next;
+    if (first == nullptr) return nullptr;
     m_kept -= bytes;
-    return s;
+    return std::exchange(first, first->next);
   }
   /// Returns false if the cache does not take the block; the caller frees it.
   [[nodiscard]] bool keep(void* memory, std::size_t bytes) noexcept {

@@ -5,6 +5,8 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include <fmt/format.h>
+
 #include <starling/core/detail/module_options.hpp>
 #include <starling/net/loopback.hpp>
 
@@ -50,25 +52,16 @@ void transport::tell_failure(const rank_failure& what) const noexcept {
 
 void transport::check_address(int to, unsigned number) const {
   if (to < 0 || to >= size())
-    throw usage_error("rank " + std::to_string(to) + " does not exist: there are " +
-                      std::to_string(size()));
+    throw usage_error(fmt::format("rank {} does not exist: there are {}", to, size()));
   if (number >= handler_limit)
-    throw usage_error("message handler " + std::to_string(number) +
-                      " does not exist: numbers are "
-                      "less than " +
-                      std::to_string(handler_limit));
+    throw usage_error(fmt::format("message handler {} does not exist: numbers are less than {}",
+                                  number, handler_limit));
 }
 
 void transport::check(const transfer& t) const {
   check_address(t.peer, 0);
   if (t.tag >= transfer::tag_limit)
-    throw usage_error("tag " + std::to_string(t.tag) + " is too large: less than 2^40 is allowed");
-}
-
-std::array<transport::entry, transport::handler_limit> transport::make_handlers() noexcept {
-  std::array<entry, handler_limit> all{};
-  all.fill({&no_handler, nullptr});
-  return all;
+    throw usage_error(fmt::format("tag {} is too large: less than 2^40 is allowed", t.tag));
 }
 
 void transport::no_handler(void*, int from, message) noexcept {
@@ -81,17 +74,16 @@ void transport::end_program(void*, const rank_failure& what) noexcept {
 }
 
 std::exception_ptr transport::wrong_size(const transfer& t, std::size_t sent) {
-  return std::make_exception_ptr(usage_error("transfer " + std::to_string(t.tag) + " from rank " +
-                                             std::to_string(t.peer) + ": " + std::to_string(sent) +
-                                             " bytes were sent where " + std::to_string(t.bytes) +
-                                             " are to be received"));
+  return std::make_exception_ptr(usage_error(
+      fmt::format("transfer {} from rank {}: {} bytes were sent where {} are to be received", t.tag,
+                  t.peer, sent, t.bytes)));
 }
 
 std::unique_ptr<transport> make_transport(bootstrap& ranks, transport_kind kind,
                                           const transport::options& options) {
   if (kind == transport_kind::loopback && ranks.size() > 1)
-    throw bootstrap_error("the loopback transport is for one rank, and there are " +
-                          std::to_string(ranks.size()) + "; use ucx");
+    throw bootstrap_error(fmt::format(
+        "the loopback transport is for one rank, and there are {}; use ucx", ranks.size()));
   if (kind == transport_kind::ucx || ranks.size() > 1)
     return detail::make_ucx_transport(ranks, options);
   return loopback_network(1, options).connect(0);

@@ -142,16 +142,15 @@ class transport {
 
  private:
   struct entry {
-    handler run;
+    handler run = &no_handler;
     void* context = nullptr;
   };
   static void no_handler(void*, int from, message m) noexcept;
   static void end_program(void*, const rank_failure& what) noexcept;
 
-  std::array<entry, handler_limit> m_handlers = make_handlers();
+  std::array<entry, handler_limit> m_handlers;
   failure_handler m_on_failure = &end_program;
   void* m_failure_context = nullptr;
-  static std::array<entry, handler_limit> make_handlers() noexcept;
 };
 
 /// Choice of the transport; `automatic`: loopback for a single rank, else ucx.

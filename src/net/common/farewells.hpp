@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <vector>
 
@@ -23,9 +24,7 @@ class farewells {
   }
   /// Returns whether every rank has sent as many farewells as this rank.
   [[nodiscard]] bool are_complete() const noexcept {
-    for (const std::size_t n : m_of)
-      if (n < m_of[m_self]) return false;
-    return true;
+    return std::ranges::min(m_of) >= m_of[m_self];
   }
 
  private:

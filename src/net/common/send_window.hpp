@@ -21,14 +21,11 @@ class send_window {
   explicit send_window(std::size_t limit) noexcept : m_limit(limit) {}
 
   /// Returns whether a message may be sent. One larger than the window is admitted when less than
-  /// `smallest_credit` is used: the receiver may hold back credit below that amount.
-  [[nodiscard]] bool admits(std::size_t share) const noexcept {
-    return m_used + share <= m_limit || m_used < smallest_credit(m_limit);
-  }
-  /// Always admits a farewell, because `finish` must not wait for a receiver that keeps other
-  /// messages.
+  /// `smallest_credit` is used: the receiver may hold back credit below that amount. A farewell is
+  /// always admitted, because `finish` must not wait for a receiver that keeps other messages.
   [[nodiscard]] bool admits(const message_block& b) const noexcept {
-    return b.number == farewells::number || admits(window_share(b.size));
+    return b.number == farewells::number || m_used + window_share(b.size) <= m_limit ||
+           m_used < smallest_credit(m_limit);
   }
   void take(std::size_t share) noexcept { m_used += share; }
   /// Returns whether at least `share` is used.
