@@ -8,7 +8,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <starling/net/bootstrap.hpp>
 
 namespace starling::launch {
@@ -245,18 +245,15 @@ void rendezvous::rank_ended(int rank) {
 }
 
 std::string rendezvous::who_is_missing() const {
-  std::string silent;
-  std::string never;
+  std::vector<std::size_t> silent, never;
   for (std::size_t rank = 0; rank < m_ranks.size(); ++rank) {
-    if (m_ranks[rank].given) continue;
-    std::string& list = m_ranks[rank].connected ? silent : never;
-    list += fmt::format("{}{}", list.empty() ? "" : ", ", rank);
+    if (!m_ranks[rank].given) (m_ranks[rank].connected ? silent : never).push_back(rank);
   }
   std::string text;
-  if (!never.empty()) text = fmt::format("rank {} never connected", never);
+  if (!never.empty()) text = fmt::format("rank {} never connected", fmt::join(never, ", "));
   if (!silent.empty()) {
-    text +=
-        fmt::format("{}rank {} did not come to the all_gather", text.empty() ? "" : "; ", silent);
+    text += fmt::format("{}rank {} did not come to the all_gather", text.empty() ? "" : "; ",
+                        fmt::join(silent, ", "));
   }
   return text;
 }

@@ -5,10 +5,12 @@
 #include <cstdint>
 #include <cstring>
 #include <fstream>
+#include <iterator>
 #include <map>
+#include <span>
 #include <string_view>
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "implementations.hpp"
 
@@ -17,36 +19,28 @@ namespace {
 
 /// Returns the GNU build-id of a segment of notes, in hexadecimal, or an empty text.
 std::string build_id_in(const char* notes, std::size_t size) {
-  std::string text;
-  std::size_t at = 0;
   const auto padded = [](std::size_t length) { return (length + 3) & ~std::size_t{3}; };
-  while (at + sizeof(ElfW(Nhdr)) <= size) {
+  for (std::size_t at = 0; at + sizeof(ElfW(Nhdr)) <= size;) {
     ElfW(Nhdr) note;
     std::memcpy(&note, notes + at, sizeof note);
     const std::size_t name = at + sizeof note;
     const std::size_t body = name + padded(note.n_namesz);
     at = body + padded(note.n_descsz);
     if (at > size) break;
-    if (note.n_type != NT_GNU_BUILD_ID || note.n_namesz != 4) continue;
-    if (std::memcmp(notes + name, "GNU", 4) != 0) continue;
-    for (std::size_t i = 0; i < note.n_descsz; ++i) {
-      text += fmt::format("{:02x}", static_cast<unsigned char>(notes[body + i]));
-    }
-    break;
+    const std::span id(reinterpret_cast<const unsigned char*>(notes + body), note.n_descsz);
+    if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 &&
+        std::memcmp(notes + name, "GNU", 4) == 0)
+      return fmt::format("{:02x}", fmt::join(id, ""));
   }
-  return text;
+  return {};
 }
 
 /// Returns the FNV-1a hash of a file that was linked without a build-id.
 std::string hash_of_file(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   std::uint64_t hash = 0xcbf29ce484222325;
-  char block[1 << 16];
-  while (file.read(block, sizeof block) || file.gcount() > 0) {
-    for (std::streamsize i = 0; i < file.gcount(); ++i) {
-      hash = (hash ^ static_cast<unsigned char>(block[i])) * 0x100000001b3;
-    }
-  }
+  for (std::istreambuf_iterator<char> at(file), end; at != end; ++at)
+    hash = (hash ^ static_cast<unsigned char>(*at)) * 0x100000001b3;
   return fmt::format("fnv-{:016x}", hash);
 }
 
@@ -82,16 +76,15 @@ std::string own_build_id() {
 }
 
 std::string build_differences(const std::vector<std::string>& id_by_rank) {
-  std::map<std::string, std::string> ranks_with;  // by build, if it differs from rank 0's
-  for (std::size_t rank = 1; rank < id_by_rank.size(); ++rank) {
-    if (id_by_rank[rank] == id_by_rank[0]) continue;
-    std::string& list = ranks_with[id_by_rank[rank]];
-    list += fmt::format("{}{}", list.empty() ? "" : ", ", rank);
-  }
+  // By build, if it differs from rank 0's.
+  std::map<std::string, std::vector<std::size_t>> ranks_with;
+  for (std::size_t rank = 1; rank < id_by_rank.size(); ++rank)
+    if (id_by_rank[rank] != id_by_rank[0]) ranks_with[id_by_rank[rank]].push_back(rank);
   if (ranks_with.empty()) return {};
   std::string text = fmt::format("  rank 0: {}", id_by_rank[0]);
   for (const auto& [id, list] : ranks_with) {
-    text += fmt::format("\n  {} {}: {}", list.find(',') == list.npos ? "rank" : "ranks", list, id);
+    text +=
+        fmt::format("\n  rank{} {}: {}", list.size() == 1 ? "" : "s", fmt::join(list, ", "), id);
   }
   return text;
 }

@@ -10,6 +10,8 @@
 #include <cerrno>
 #include <cstddef>
 
+#include <fmt/ranges.h>
+
 #include <starling/core/detail/system_resources.hpp>
 
 namespace starling::detail {
@@ -67,14 +69,8 @@ std::string beat_socket::address() const {
   at.size = sizeof at.bytes;
   if (!m_fd || ::getsockname(m_fd.get(), reinterpret_cast<sockaddr*>(&at.bytes), &at.size) != 0)
     return "-";
-  constexpr char digits[] = "0123456789abcdef";
-  std::string text;
-  for (socklen_t i = 0; i < at.size; ++i) {
-    const auto byte = reinterpret_cast<const unsigned char*>(&at.bytes)[i];
-    text += digits[byte >> 4];
-    text += digits[byte & 15];
-  }
-  return text;
+  const std::span used(reinterpret_cast<const unsigned char*>(&at.bytes), at.size);
+  return fmt::format("{:02x}", fmt::join(used, ""));
 }
 
 std::optional<beat_address> beat_socket::parse(const std::string& address) {

@@ -2,13 +2,15 @@
 #include "heartbeat.hpp"
 
 #include <poll.h>
+#include <sys/eventfd.h>
 #include <sys/random.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <sstream>
 #include <system_error>
+
+#include <fmt/format.h>
 
 #include <starling/core/detail/system_resources.hpp>
 
@@ -26,10 +28,6 @@ siphash_key random_key() {
   return key;
 }
 
-std::span<const std::uint64_t> words_before_code(const void* beat, std::size_t bytes) noexcept {
-  return {static_cast<const std::uint64_t*>(beat), bytes / sizeof(std::uint64_t) - 1};
-}
-
 }  // namespace
 
 heartbeat::heartbeat(bootstrap& ranks, const std::vector<bool>& is_near,
@@ -40,10 +38,8 @@ heartbeat::heartbeat(bootstrap& ranks, const std::vector<bool>& is_near,
     m_far.emplace(beat_socket::reach::network);
   // All ranks use the key of rank 0. Programs outside the job have no access to the bootstrap.
   const siphash_key mine = random_key();
-  std::ostringstream said;
-  said << m_near.address() << ' ' << (m_far ? m_far->address() : "-") << ' ' << mine[0] << ' '
-       << mine[1];
-  const std::vector<std::string> all = ranks.all_gather(said.str());
+  const std::vector<std::string> all = ranks.all_gather(fmt::format(
+      "{} {} {} {}", m_near.address(), m_far ? m_far->address() : "-", mine[0], mine[1]));
   for (std::size_t r = 0; r < all.size(); ++r) {
     std::istringstream words(all[r]);
     std::string near, far;
@@ -58,8 +54,7 @@ heartbeat::heartbeat(bootstrap& ranks, const std::vector<bool>& is_near,
 
 heartbeat::~heartbeat() {
   if (!m_thread.joinable()) return;
-  const std::uint64_t one = 1;
-  static_cast<void>(!::write(m_end.get(), &one, sizeof one));
+  ::eventfd_write(m_end.get(), 1);
   m_thread.join();
   for (peer& p : m_peers) send(p, what::goodbye);
 }
@@ -154,7 +149,8 @@ void heartbeat::send(peer& to, what kind, int about, std::chrono::milliseconds s
 }
 
 std::uint64_t heartbeat::code_of(const beat& b) const noexcept {
-  return siphash(m_key, words_before_code(&b, sizeof b));
+  constexpr std::size_t words_before_code = offsetof(beat, code) / sizeof b.code;
+  return siphash(m_key, {reinterpret_cast<const std::uint64_t*>(&b), words_before_code});
 }
 
 bool heartbeat::is_watched(int rank) const noexcept {

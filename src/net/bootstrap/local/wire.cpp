@@ -3,7 +3,7 @@
 
 #include <cstring>
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace starling::detail::wire {
 
@@ -72,9 +72,7 @@ std::optional<message> reader::next(const bounds& allowed) {
 }
 
 void put_u32(std::string& body, std::uint32_t value) {
-  char bytes[4];
-  std::memcpy(bytes, &value, 4);
-  body.append(bytes, 4);
+  body.append(reinterpret_cast<const char*>(&value), sizeof value);
 }
 
 std::uint32_t cursor::u32() {
@@ -114,11 +112,7 @@ std::vector<std::string> unpack_gathered(std::string_view body, std::uint32_t ro
   return all;
 }
 
-std::string to_hex(const secret& value) {
-  std::string text;
-  for (const unsigned char byte : value) text += fmt::format("{:02x}", byte);
-  return text;
-}
+std::string to_hex(const secret& value) { return fmt::format("{:02x}", fmt::join(value, "")); }
 
 std::optional<secret> from_hex(std::string_view text) {
   secret value{};
