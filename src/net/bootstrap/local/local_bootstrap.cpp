@@ -15,8 +15,7 @@ std::string variable(const char* name) {
   if (value == nullptr) {
     throw bootstrap_error(
         fmt::format("{} is not set, but other STARLING_LAUNCH_… variables are: start the program "
-                    "with `starling "
-                    "launch`, or unset all of them",
+                    "with `starling launch`, or unset all of them",
                     name));
   }
   return value;
@@ -27,39 +26,16 @@ int number(const char* name, int least, int most) {
   int value = 0;
   const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (fault != std::errc() || end != text.data() + text.size() || value < least || value > most) {
-    throw bootstrap_error(
-        fmt::format("{} is '{}', not a number from {} to {}: leave it to `starling "
-                    "launch` to set it",
-                    name, text, least, most));
+    throw bootstrap_error(fmt::format(
+        "{} is '{}', not a number from {} to {}: leave it to `starling launch` to set it", name,
+        text, least, most));
   }
   return value;
 }
 
-class local_bootstrap final : public bootstrap {
- public:
-  local_bootstrap() : m_session(local_settings_of_environment()) {}
-
-  int rank() const noexcept override { return m_session.settings().rank; }
-  int size() const noexcept override { return m_session.settings().size; }
-  int local_rank() const noexcept override { return rank(); }
-  int local_size() const noexcept override { return size(); }
-  const char* name() const noexcept override { return "starling launch"; }
-
-  std::vector<std::string> all_gather(const std::string& mine) override {
-    return m_session.all_gather(mine);
-  }
-
-  void abort(int exit_code, const std::string& why) noexcept override {
-    m_session.abort(exit_code, why);
-  }
-
- private:
-  local_session m_session;
-};
-
-}  // namespace
-
-local_settings local_settings_of_environment() {
+/// Reads the settings. @throws bootstrap_error naming the variable that is missing or wrong;
+/// option_error for a bad STARLING_BOOTSTRAP_TIMEOUT
+local_settings settings_of_environment() {
   local_settings found;
   found.socket = variable("STARLING_LAUNCH_SOCKET");
   found.size = number("STARLING_LAUNCH_SIZE", 1, wire::rank_limit);
@@ -75,8 +51,10 @@ local_settings local_settings_of_environment() {
   return found;
 }
 
+}  // namespace
+
 std::unique_ptr<bootstrap> make_local_bootstrap() {
-  static local_bootstrap of_process;
+  static local_session of_process(settings_of_environment());
   return lend(of_process);
 }
 

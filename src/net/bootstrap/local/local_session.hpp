@@ -2,8 +2,8 @@
 #pragma once
 
 #include <chrono>
-#include <string>
-#include <vector>
+
+#include <starling/net/bootstrap.hpp>
 
 #include "unique_fd.hpp"
 #include "wire.hpp"
@@ -19,19 +19,19 @@ struct local_settings {
   std::chrono::milliseconds timeout{60'000};
 };
 
-/// Reads the settings. @throws bootstrap_error naming the variable that is missing or wrong;
-/// option_error for a bad STARLING_BOOTSTRAP_TIMEOUT
-[[nodiscard]] local_settings local_settings_of_environment();
-
 /// A rank's connection to the launcher. After a failure every all_gather throws the same error.
-class local_session {
+class local_session final : public bootstrap {
  public:
   /// Connects and sends hello. @throws bootstrap_error
   explicit local_session(local_settings settings);
 
-  [[nodiscard]] const local_settings& settings() const noexcept { return m_settings; }
-  [[nodiscard]] std::vector<std::string> all_gather(const std::string& mine);
-  void abort(int exit_code, const std::string& why) noexcept;
+  int rank() const noexcept override { return m_settings.rank; }
+  int size() const noexcept override { return m_settings.size; }
+  int local_rank() const noexcept override { return rank(); }
+  int local_size() const noexcept override { return size(); }
+  const char* name() const noexcept override { return "starling launch"; }
+  std::vector<std::string> all_gather(const std::string& mine) override;
+  void abort(int exit_code, const std::string& why) noexcept override;
 
  private:
   using clock = std::chrono::steady_clock;

@@ -9,8 +9,7 @@ std::unique_ptr<bootstrap> make_pmix_bootstrap() {
       "this program was started by mpirun, prterun or srun (PMIX_RANK is set), but its Starling "
       "was "
       "built without PMIx: configure with -DSTARLING_PMIX=ON, start the ranks with `starling "
-      "launch`, "
-      "or unset PMIX_RANK to run one rank alone");
+      "launch`, or unset PMIX_RANK to run one rank alone");
 }
 
 }  // namespace starling::detail
