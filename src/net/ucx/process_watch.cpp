@@ -1,26 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "process_watch.hpp"
 
-#include "resources.hpp"
-
 #include <poll.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
 #include <array>
 #include <cerrno>
-#include <climits>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <system_error>
+
+#include <fmt/format.h>
+
+#include "resources.hpp"
 
 namespace starling::detail {
 namespace {
 
 /// Returns the identity of this process's namespace of the given kind, such as "net".
 std::string name_space(const char* kind) {
-  std::array<char, PATH_MAX> number{};
-  const std::string path = std::string("/proc/self/ns/") + kind;
-  const ssize_t n = readlink(path.c_str(), number.data(), number.size() - 1);
-  return std::string(number.data(), n > 0 ? std::size_t(n) : 0);
+  std::error_code none;
+  return std::filesystem::read_symlink(std::string("/proc/self/ns/") + kind, none).string();
 }
 
 /// Returns a text that is equal for processes that share host, pid namespace and network namespace.
@@ -39,17 +41,14 @@ std::string own_host() {
 
 }  // namespace
 
-std::string process_location::name() const {
-  return "process " + std::to_string(id) + " on " + host;
-}
+std::string process_location::name() const { return fmt::format("process {} on {}", id, host); }
 
 bool process_location::is_near() const { return view == own_view(); }
 
 std::vector<process_location> all_processes(bootstrap& ranks) {
   std::vector<process_location> all;
-  const std::string mine = std::to_string(getpid()) + " " + own_host() + " " + own_view() + " " +
-                           std::to_string(free_shared_memory());
-  for (const std::string& text : ranks.all_gather(mine)) {
+  for (const std::string& text : ranks.all_gather(
+           fmt::format("{} {} {} {}", getpid(), own_host(), own_view(), free_shared_memory()))) {
     std::istringstream words(text);
     process_location& p = all.emplace_back();
     words >> p.id >> p.host >> p.view >> p.shared_memory;
@@ -59,16 +58,12 @@ std::vector<process_location> all_processes(bootstrap& ranks) {
 
 process_watch::process_watch(long id) noexcept
     : m_descriptor(static_cast<int>(syscall(SYS_pidfd_open, id, 0))) {
-  m_is_gone = m_descriptor < 0 && errno == ESRCH;
-}
-
-process_watch::~process_watch() {
-  if (m_descriptor >= 0) close(m_descriptor);
+  m_is_gone = !m_descriptor && errno == ESRCH;
 }
 
 bool process_watch::has_ended() const noexcept {
-  if (m_descriptor < 0) return m_is_gone;  // no pidfd (old kernel): only heartbeats show the end
-  pollfd p{m_descriptor, POLLIN, 0};
+  if (!m_descriptor) return m_is_gone;  // no pidfd (old kernel): only heartbeats show the end
+  pollfd p{m_descriptor.get(), POLLIN, 0};
   return poll(&p, 1, 0) == 1;
 }
 

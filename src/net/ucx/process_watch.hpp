@@ -7,6 +7,8 @@
 
 #include <starling/net/bootstrap.hpp>
 
+#include "../bootstrap/local/unique_fd.hpp"
+
 namespace starling::detail {
 
 /// Process and host of a rank.
@@ -30,13 +32,10 @@ class process_watch {
  public:
   /// A process that does not exist counts as ended.
   explicit process_watch(long id) noexcept;
-  process_watch(const process_watch&) = delete;
-  process_watch& operator=(const process_watch&) = delete;
-  ~process_watch();
   [[nodiscard]] bool has_ended() const noexcept;
 
  private:
-  int m_descriptor = -1;
+  unique_fd m_descriptor;
   bool m_is_gone = false;
 };
 

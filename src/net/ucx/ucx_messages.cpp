@@ -5,7 +5,6 @@
 #include <mutex>
 #include <new>
 
-#include "ucx_request.hpp"
 #include "ucx_transport.hpp"
 
 namespace starling::detail {

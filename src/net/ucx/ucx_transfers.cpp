@@ -5,7 +5,6 @@
 #include <mutex>
 #include <utility>
 
-#include "ucx_request.hpp"
 #include "ucx_transport.hpp"
 
 namespace starling::detail {

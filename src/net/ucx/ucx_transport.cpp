@@ -60,11 +60,9 @@ ucx_transport::ucx_transport(bootstrap& ranks, const options& o,
 void ucx_transport::connect(bootstrap& ranks, const std::vector<std::string>& addresses) {
   const section here(*this);
   try {
-    for (auto& p : m_peers) {
-      const std::string& address = addresses[std::size_t(p->rank)];
-      p->endpoint =
-          ucx_endpoint(m_worker.get(), address, p->process != nullptr, &on_error, p.get());
-    }
+    for (auto& p : m_peers)
+      p->endpoint.connect(m_worker.get(), addresses[std::size_t(p->rank)], p->process != nullptr,
+                          &on_error, p.get());
     // No rank ends before all ranks have connected to it. From here on progress() reports failures.
     static_cast<void>(ranks.all_gather(""));
   } catch (...) {

@@ -3,6 +3,8 @@
 
 #include <cstdarg>
 #include <cstdlib>
+#include <memory>
+#include <utility>
 
 #include <ucs/debug/log_def.h>
 
@@ -14,23 +16,15 @@ namespace {
 /// Interval at which UCX checks that peers are alive, unless UCX_KEEPALIVE_INTERVAL is set.
 constexpr const char* keepalive = "1s";
 
-class configuration {
- public:
-  explicit configuration(bool uses_posix_memory) {
-    check_ucx(ucp_config_read(nullptr, nullptr, &m_config), "ucp_config_read");
-    if (std::getenv("UCX_KEEPALIVE_INTERVAL") == nullptr)
-      check_ucx(ucp_config_modify(m_config, "KEEPALIVE_INTERVAL", keepalive), "ucp_config_modify");
-    if (!uses_posix_memory)
-      check_ucx(ucp_config_modify(m_config, "TLS", "^posix"), "ucp_config_modify");
-  }
-  ~configuration() { ucp_config_release(m_config); }
-  configuration(const configuration&) = delete;
-  configuration& operator=(const configuration&) = delete;
-  [[nodiscard]] const ucp_config_t* get() const noexcept { return m_config; }
-
- private:
-  ucp_config_t* m_config = nullptr;
-};
+std::unique_ptr<ucp_config_t, void (*)(ucp_config_t*)> read_configuration(bool uses_posix_memory) {
+  ucp_config_t* read = nullptr;
+  check_ucx(ucp_config_read(nullptr, nullptr, &read), "ucp_config_read");
+  std::unique_ptr<ucp_config_t, void (*)(ucp_config_t*)> owner(read, &ucp_config_release);
+  if (std::getenv("UCX_KEEPALIVE_INTERVAL") == nullptr)
+    check_ucx(ucp_config_modify(read, "KEEPALIVE_INTERVAL", keepalive), "ucp_config_modify");
+  if (!uses_posix_memory) check_ucx(ucp_config_modify(read, "TLS", "^posix"), "ucp_config_modify");
+  return owner;
+}
 
 /// Log handler that drops warnings: UCX prints several lines for each request not completed.
 ucs_log_func_rc_t drop_warnings(const char*, unsigned, const char*, ucs_log_level_t level,
@@ -47,7 +41,7 @@ void check_ucx(ucs_status_t status, const char* call) {
 }
 
 ucx_worker::ucx_worker(bool uses_posix_memory) {
-  const configuration config(uses_posix_memory);
+  const auto config = read_configuration(uses_posix_memory);
   ucp_params_t wanted{};
   wanted.field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_NAME;
   wanted.features = UCP_FEATURE_AM | UCP_FEATURE_TAG | UCP_FEATURE_WAKEUP;
@@ -82,20 +76,14 @@ std::string ucx_worker::address() const {
   ucp_address_t* own = nullptr;
   std::size_t bytes = 0;
   check_ucx(ucp_worker_get_address(m_worker, &own, &bytes), "ucp_worker_get_address");
-  std::string copy;
-  try {
-    copy.assign(reinterpret_cast<const char*>(own), bytes);
-  } catch (...) {
-    ucp_worker_release_address(m_worker, own);
-    throw;
-  }
-  ucp_worker_release_address(m_worker, own);
-  return copy;
+  const auto release = [&](ucp_address_t* a) { ucp_worker_release_address(m_worker, a); };
+  const std::unique_ptr<ucp_address_t, decltype(release)> owner(own, release);
+  return {reinterpret_cast<const char*>(own), bytes};
 }
 
-ucx_endpoint::ucx_endpoint(ucp_worker_h worker, const std::string& address, bool is_near,
-                           ucp_err_handler_cb_t on_error, void* context)
-    : m_is_near(is_near) {
+void ucx_endpoint::connect(ucp_worker_h worker, const std::string& address, bool is_near,
+                           ucp_err_handler_cb_t on_error, void* context) {
+  m_is_near = is_near;
   ucp_ep_params_t to{};
   to.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE |
                   UCP_EP_PARAM_FIELD_ERR_HANDLER;

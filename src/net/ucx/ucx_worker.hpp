@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <string>
-#include <utility>
 
 #include <ucp/api/ucp.h>
 
@@ -10,6 +10,14 @@ namespace starling::detail {
 
 /// Checks the status of a call of UCX. @throws bootstrap_error naming the call and UCX's reason
 void check_ucx(ucs_status_t status, const char* call);
+
+/// Returns parameters of a UCX operation that calls a callback with `user_data` at completion.
+inline ucp_request_param_t request(std::uint32_t more_fields, void* user_data) noexcept {
+  ucp_request_param_t p{};
+  p.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | more_fields;
+  p.user_data = user_data;
+  return p;
+}
 
 /// UCX context and worker of this process. Used by one thread at a time.
 class ucx_worker {
@@ -40,22 +48,17 @@ class ucx_worker {
   bool m_has_leftovers = false;
 };
 
-/// Connection to one rank.
+/// Connection to one rank. `close` must have been called before the destructor.
 class ucx_endpoint {
  public:
   ucx_endpoint() noexcept = default;
-  /// Connects. Errors are reported by `on_error`, within calls of UCX. A near endpoint, to a
+  ucx_endpoint(const ucx_endpoint&) = delete;
+  ucx_endpoint& operator=(const ucx_endpoint&) = delete;
+  /// Connects, once. Errors are reported by `on_error`, within calls of UCX. A near endpoint, to a
   /// process of this host, uses UCX's fastest transports, which do not detect the end of a process.
   /// @throws bootstrap_error
-  ucx_endpoint(ucp_worker_h worker, const std::string& address, bool is_near,
+  void connect(ucp_worker_h worker, const std::string& address, bool is_near,
                ucp_err_handler_cb_t on_error, void* context);
-  ucx_endpoint(ucx_endpoint&& other) noexcept { swap(other); }
-  ucx_endpoint& operator=(ucx_endpoint&& other) noexcept {
-    swap(other);
-    return *this;
-  }
-  /// `close` must have been called.
-  ~ucx_endpoint() = default;
 
   [[nodiscard]] ucp_ep_h get() const noexcept { return m_endpoint; }
   /// Returns null when all sent messages are on their way, else an error or a request that is to be
@@ -66,10 +69,6 @@ class ucx_endpoint {
   [[nodiscard]] ucs_status_ptr_t close(bool at_once) noexcept;
 
  private:
-  void swap(ucx_endpoint& other) noexcept {
-    std::swap(m_endpoint, other.m_endpoint);
-    std::swap(m_is_near, other.m_is_near);
-  }
   ucp_ep_h m_endpoint = nullptr;
   bool m_is_near = true;
 };
