@@ -4,7 +4,6 @@
 #include <atomic>
 #include <exception>
 #include <mutex>
-#include <string>
 #include <vector>
 
 #include <starling/core/detail/promise_base.hpp>

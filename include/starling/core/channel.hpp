@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
-#include <source_location>
 #include <stop_token>
 #include <utility>
 

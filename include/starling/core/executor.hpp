@@ -3,8 +3,6 @@
 
 #include <concepts>
 #include <coroutine>
-#include <functional>
-#include <source_location>
 #include <utility>
 
 #include <starling/core/future.hpp>

@@ -5,7 +5,6 @@
 #include <coroutine>
 #include <exception>
 #include <functional>
-#include <memory>
 #include <source_location>
 #include <type_traits>
 #include <utility>

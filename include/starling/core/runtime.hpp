@@ -8,7 +8,6 @@
 #include <string>
 #include <typeindex>
 #include <utility>
-#include <vector>
 
 #include <starling/core/detail/counted.hpp>
 #include <starling/core/executor.hpp>

@@ -4,7 +4,6 @@
 #include <atomic>
 #include <coroutine>
 #include <mutex>
-#include <source_location>
 #include <utility>
 
 #include <starling/core/detail/spin_lock.hpp>

@@ -4,8 +4,6 @@
 #include <concepts>
 #include <coroutine>
 #include <exception>
-#include <source_location>
-#include <type_traits>
 #include <utility>
 
 #include <starling/core/detail/closure.hpp>

@@ -4,7 +4,6 @@
 #include <chrono>
 #include <coroutine>
 #include <cstdint>
-#include <source_location>
 #include <stop_token>
 #include <utility>
 

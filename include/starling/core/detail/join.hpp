@@ -4,7 +4,6 @@
 #include <atomic>
 #include <coroutine>
 #include <cstddef>
-#include <source_location>
 #include <span>
 
 #include <starling/core/future.hpp>

@@ -5,7 +5,6 @@
 #include <coroutine>
 #include <cstddef>
 #include <optional>
-#include <source_location>
 #include <span>
 #include <stop_token>
 #include <utility>

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <coroutine>
 #include <cstddef>
 #include <cstdint>
 #include <exception>

@@ -3,7 +3,6 @@
 
 #include <coroutine>
 #include <optional>
-#include <source_location>
 #include <stop_token>
 #include <utility>
 

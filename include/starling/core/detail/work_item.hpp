@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <coroutine>
-#include <cstddef>
 
 #include <starling/core/detail/promise_base.hpp>
 
