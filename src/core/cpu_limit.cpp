@@ -5,6 +5,7 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <sstream>
 
 namespace starling::detail {
@@ -12,27 +13,17 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Returns the number at a position of a file; 0 if the file is missing or has no number there
-/// ("max").
-double number_in(const fs::path& file, int position = 0) {
-  std::ifstream in(file);
-  std::string word;
-  for (int i = 0; i <= position; ++i)
-    if (!(in >> word)) return 0;
-  std::istringstream text(word);
-  double number = 0;
-  return text >> number ? number : 0;
-}
+constexpr double no_limit = std::numeric_limits<double>::infinity();
 
-/// Returns the number of processors that a group allows; 0: no limit.
+/// Returns the number of processors that a group allows.
 double quota_of(const fs::path& group) {
-  double quota = number_in(group / "cpu.max");
-  double period = number_in(group / "cpu.max", 1);
-  if (quota <= 0) {
-    quota = number_in(group / "cpu.cfs_quota_us");  // -1: no limit
-    period = number_in(group / "cpu.cfs_period_us");
+  double quota = 0;
+  double period = 0;  // both remain 0 if a file is missing or has no number ("max")
+  if (!(std::ifstream(group / "cpu.max") >> quota >> period)) {
+    std::ifstream(group / "cpu.cfs_quota_us") >> quota;  // -1: no limit
+    std::ifstream(group / "cpu.cfs_period_us") >> period;
   }
-  return quota > 0 && period > 0 ? quota / period : 0;
+  return quota > 0 && period > 0 ? quota / period : no_limit;
 }
 
 /// Returns the least quota of the group `path` below `mount` and of its ancestors. In a container
@@ -40,11 +31,8 @@ double quota_of(const fs::path& group) {
 double least_quota(const fs::path& mount, const fs::path& path) {
   double least = quota_of(mount);
   fs::path group = mount;
-  for (const fs::path& name : path.relative_path()) {
-    group /= name;
-    const double quota = quota_of(group);
-    if (quota > 0 && (least == 0 || quota < least)) least = quota;
-  }
+  for (const fs::path& name : path.relative_path())
+    least = std::min(least, quota_of(group /= name));
   return least;
 }
 
@@ -59,10 +47,7 @@ bool names_cpu(const std::string& controllers) {
 
 unsigned cpu_limit(const std::string& root) {
   const fs::path groups = fs::path(root) / "sys/fs/cgroup";
-  double least = 0;
-  const auto take = [&least](double quota) {
-    if (quota > 0 && (least == 0 || quota < least)) least = quota;
-  };
+  double least = no_limit;
   // Lines are "number:controllers:path"; v2 has number 0 and no controllers.
   std::ifstream list(fs::path(root) / "proc/self/cgroup");
   for (std::string line; std::getline(list, line);) {
@@ -72,14 +57,13 @@ unsigned cpu_limit(const std::string& root) {
     const std::string controllers = line.substr(first + 1, second - first - 1);
     const fs::path path = line.substr(second + 1);
     if (controllers.empty()) {
-      take(least_quota(groups, path));
-      take(least_quota(groups / "unified", path));
+      least = std::min({least, least_quota(groups, path), least_quota(groups / "unified", path)});
     } else if (names_cpu(controllers)) {
-      take(least_quota(groups / controllers, path));
-      take(least_quota(groups / "cpu", path));
+      least = std::min(
+          {least, least_quota(groups / controllers, path), least_quota(groups / "cpu", path)});
     }
   }
-  return unsigned(std::ceil(std::min(least, 1e6)));
+  return least == no_limit ? 0 : unsigned(std::ceil(std::min(least, 1e6)));
 }
 
 }  // namespace starling::detail
