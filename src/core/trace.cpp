@@ -8,10 +8,10 @@
 #include <chrono>
 #include <cstdio>
 #include <deque>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <set>
 
 #include <fmt/format.h>
@@ -38,21 +38,9 @@ struct track {
 };
 
 const char* kind_name(span_kind kind) {
-  switch (kind) {
-    case span_kind::task:
-      return "task";
-    case span_kind::kernel:
-      return "kernel";
-    case span_kind::copy:
-      return "copy";
-    case span_kind::message:
-      return "message";
-    case span_kind::idle:
-      return "idle";
-    case span_kind::user:
-      return "user";
-  }
-  return "?";
+  static constexpr const char* names[] = {"task", "kernel", "copy", "message", "idle", "user"};
+  static_assert(std::size(names) == std::size_t(span_kind::user) + 1, "in the enum's order");
+  return std::size_t(kind) < std::size(names) ? names[std::size_t(kind)] : "?";
 }
 
 std::string json_quoted(std::string_view text) {
@@ -114,9 +102,8 @@ tracer::tracer() : m_impl(std::make_unique<impl>()) {}
 tracer::~tracer() = default;
 
 std::uint64_t tracer::now() noexcept {
-  return std::uint64_t(std::chrono::duration_cast<std::chrono::nanoseconds>(
-                           std::chrono::steady_clock::now().time_since_epoch())
-                           .count());
+  const std::chrono::nanoseconds ns = std::chrono::steady_clock::now().time_since_epoch();
+  return std::uint64_t(ns.count());
 }
 
 std::uint32_t tracer::open_track(std::string group, std::string name) {
@@ -191,26 +178,13 @@ std::string tracer::summary() const {
 
 namespace {
 
-/// Naming and numbering of groups of tracks in a file. Each rank has a separate range of numbers.
-struct row_names {
-  std::string prefix;  // of the groups' names
-  int first_group;
-};
-
-row_names names_of(const std::optional<detail::launched_rank>& mine) {
-  constexpr int most_groups = 1000;
-  if (!mine) return {"", 1};
-  return {fmt::format("rank {}: ", mine->rank), mine->rank * most_groups + 1};
-}
-
 void write_track(std::FILE* out, const track& t, const std::string& group_name, int group,
                  int thread, std::uint64_t zero) {
-  fmt::print(out, "{{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":{},\"args\":{{\"name\":{}}}}}",
-             group, json_quoted(group_name));
   fmt::print(out,
-             ",\n{{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":{},\"tid\":{},\"args\":"
-             "{{\"name\":{}}}}}",
-             group, thread, json_quoted(t.name));
+             "{{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":{0},\"args\":{{\"name\":{1}}}}},\n"
+             "{{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":{0},\"tid\":{2},\"args\":"
+             "{{\"name\":{3}}}}}",
+             group, json_quoted(group_name), thread, json_quoted(t.name));
   for (const span_record& s : t.spans)
     fmt::print(out,
                ",\n{{\"ph\":\"X\",\"cat\":\"{}\",\"name\":{},\"pid\":{},\"tid\":{},\"ts\":{:.3f},"
@@ -223,17 +197,19 @@ void write_track(std::FILE* out, const track& t, const std::string& group_name, 
 
 void tracer::write(const std::string& file) const {
   const auto mine = detail::find_launched_rank();
-  const row_names names = names_of(mine);
+  constexpr int most_groups = 1000;  // each rank numbers its groups of tracks in a range of its own
+  const int first_group = mine ? mine->rank * most_groups + 1 : 1;
+  const std::string prefix = mine ? fmt::format("rank {}: ", mine->rank) : "";
   std::lock_guard lock(m_impl->mutex);
   const auto write_tracks = [&](std::FILE* out, std::uint64_t zero) {
     std::map<std::string, int> groups;
     for (std::uint32_t i = 0; i < m_impl->tracks.size(); ++i) {
       track& t = m_impl->tracks[i];
       std::lock_guard track_lock(t.lock);
-      const int next = names.first_group + int(groups.size());
+      const int next = first_group + int(groups.size());
       const int group = groups.emplace(t.group, next).first->second;
       if (i != 0) fmt::print(out, ",\n");
-      write_track(out, t, names.prefix + t.group, group, int(i) + 1, zero);
+      write_track(out, t, prefix + t.group, group, int(i) + 1, zero);
     }
   };
   if (mine && m_impl->tracks.size() != 0)

@@ -29,31 +29,31 @@ constexpr std::string_view end_of_events = "\n]}\n";
   throw error(fmt::format("trace file {}: {}: {}", path, what, std::strerror(code)));
 }
 
-file_handle open_to_write(const std::string& path) {
-  file_handle out(std::fopen(path.c_str(), "we"));
-  if (out == nullptr) fail(path, "cannot open", errno);
-  return out;
+file_handle open_file(const std::string& path, const char* mode) {
+  file_handle file(std::fopen(path.c_str(), mode));
+  if (file == nullptr) fail(path, "cannot open", errno);
+  return file;
 }
 
-/// Closes a file. Writing its last bytes may fail only here. @throws error naming the file
-void close_written(file_handle out, const std::string& path) {
-  if (std::fclose(out.release()) != 0) fail(path, "cannot write", errno);
-}
-
+/// Writes the file `part`: what `write` prints, then the end of the events. Errors of writing name
+/// the file `path`.
 template <class Write>
-void check_written(const std::string& path, const Write& write) {
+void write_file(const std::string& part, const std::string& path, const Write& write) {
+  file_handle out = open_file(part, "we");
   try {
-    write();
+    write(out.get());
+    fmt::print(out.get(), "{}", end_of_events);
   } catch (const std::system_error& e) {  // how fmt reports a failed write
     fail(path, "cannot write", e.code().value());
   }
+  // Writing the last bytes may fail only here.
+  if (std::fclose(out.release()) != 0) fail(path, "cannot write", errno);
 }
 
 /// Opens the file of a job, locked against the other ranks until it is closed.
 file_handle open_locked(const std::string& path) {
   for (;;) {
-    file_handle file(std::fopen(path.c_str(), "a+e"));
-    if (file == nullptr) fail(path, "cannot open", errno);
+    file_handle file = open_file(path, "a+e");
     while (::flock(::fileno(file.get()), LOCK_EX) != 0)
       if (errno != EINTR) fail(path, "cannot lock", errno);
     struct stat locked {};
@@ -136,13 +136,10 @@ std::optional<launched_rank> find_launched_rank() {
 }
 
 void write_trace(const std::string& path, std::uint64_t start_ns, const event_writer& events) {
-  file_handle out = open_to_write(path);
-  check_written(path, [&] {
-    fmt::print(out.get(), "{{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n");
-    events(out.get(), start_ns);
-    fmt::print(out.get(), "{}", end_of_events);
+  write_file(path, path, [&](std::FILE* out) {
+    fmt::print(out, "{{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n");
+    events(out, start_ns);
   });
-  close_written(std::move(out), path);
 }
 
 void add_to_trace(const std::string& path, const launched_rank& mine, std::uint64_t start_ns,
@@ -162,18 +159,15 @@ void add_to_trace(const std::string& path, const launched_rank& mine, std::uint6
   // positive times.
   const std::int64_t own_zero =
       zero.value_or((std::int64_t(start_ns) + offset) / hour * hour - hour);
-  file_handle out = open_to_write(part);
-  check_written(path, [&] {
+  write_file(part, path, [&](std::FILE* out) {
     if (zero) {
-      copy_events(before.get(), out.get());
-      fmt::print(out.get(), ",\n");
+      copy_events(before.get(), out);
+      fmt::print(out, ",\n");
     } else {
-      fmt::print(out.get(), "{}{}\"}},\"traceEvents\":[\n", header, own_zero);
+      fmt::print(out, "{}{}\"}},\"traceEvents\":[\n", header, own_zero);
     }
-    events(out.get(), std::uint64_t(own_zero - offset));
-    fmt::print(out.get(), "{}", end_of_events);
+    events(out, std::uint64_t(own_zero - offset));
   });
-  close_written(std::move(out), path);
   if (std::rename(part.c_str(), place.c_str()) != 0) fail(path, "cannot replace", errno);
 }
 
