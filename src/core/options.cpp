@@ -38,7 +38,7 @@ std::string variable_of(std::string name) {
 /// Returns a number given as decimal, or as hexadecimal after 0x. @throws option_error
 std::uint64_t number_of(const std::string& name, const std::string& value, std::uint64_t most,
                         const char* accepted) {
-  const bool hex = value.rfind("0x", 0) == 0;
+  const bool hex = value.starts_with("0x");
   std::uint64_t number = 0;
   const char* const end = value.data() + value.size();
   const auto [stop, status] =
@@ -84,21 +84,27 @@ class parser {
       for (const option_entry& e : m->entries) add(e, m_extra.emplace_back(e.name, "").second);
   }
 
-  void parse(std::vector<std::string> arguments) {
+  /// Parses the arguments, which all belong to the runtime, and returns the options.
+  [[nodiscard]] runtime_options parse(std::vector<std::string> arguments) {
     std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());  // required by CLI11
     try {
       m_app.parse(std::move(reversed));
     } catch (const CLI::CallForHelp&) {
-      std::fputs(help().c_str(), stdout);
+      std::fprintf(stdout,
+                   "Options of the Starling runtime, which every program has beside its own. Each "
+                   "is also read from the variable in brackets; the flag wins.\n%s",
+                   m_app.help().c_str());
       std::exit(0);
     } catch (const CLI::ParseError& e) {
       throw option_error(std::string(e.what()) + " (see --starling-help)");
     }
     for (const std::string& argument : m_app.remaining())
-      if (argument.rfind(prefix, 0) == 0)
+      if (argument.starts_with(prefix))
         throw option_error("unknown option " + argument + " (see --starling-help)");
+    return options();
   }
 
+ private:
   [[nodiscard]] runtime_options options() const {
     runtime_options o;
     if (!m_workers.empty())
@@ -115,7 +121,6 @@ class parser {
     return o;
   }
 
- private:
   void add(const option_entry& about, std::string& word) {
     m_app.add_option(std::string(prefix) + about.name, word, about.help)
         ->envname(variable_of(about.name))
@@ -137,20 +142,13 @@ class parser {
     return module.empty() ? "Runtime" : "Programs that use starling::" + module;
   }
 
-  [[nodiscard]] std::string help() const {
-    return "Options of the Starling runtime, which every program has beside its own. Each is also "
-           "read from the variable in brackets; the flag wins.\n" +
-           m_app.help();
-  }
-
   CLI::App m_app;
   std::string m_workers, m_bind, m_spin, m_chaos, m_trace, m_summary, m_hang_diagnosis;
   // Names and values of the modules' options. A deque, because CLI11 keeps their addresses.
   std::deque<std::pair<const char*, std::string>> m_extra;
 };
 
-/// Whether an argument belongs to the runtime, and whether its value is the next argument.
-bool is_ours(std::string_view argument) { return argument.substr(0, prefix.size()) == prefix; }
+/// Whether the value of an argument of the runtime is the next argument.
 bool takes_value(std::string_view argument) {
   if (argument.find('=') != argument.npos) return false;
   const std::string_view name = argument.substr(prefix.size());
@@ -171,9 +169,7 @@ detail::module_options::module_options(std::span<const option_entry> all) noexce
 
 runtime_options runtime_options::from_environment() {
   detail::prepare_process_end();
-  parser words;
-  words.parse({});
-  return words.options();
+  return parser().parse({});
 }
 
 runtime_options runtime_options::parse(int& argc, char** argv) {
@@ -185,7 +181,7 @@ runtime_options runtime_options::parse(int& argc, char** argv) {
   bool ended = false;
   for (int i = 0; i < argc; ++i) {
     ended = ended || (i > 0 && std::string_view(argv[i]) == "--");
-    if (i == 0 || ended || !is_ours(argv[i])) {
+    if (i == 0 || ended || !std::string_view(argv[i]).starts_with(prefix)) {
       argv[kept++] = argv[i];
       continue;
     }
@@ -193,9 +189,8 @@ runtime_options runtime_options::parse(int& argc, char** argv) {
     if (takes_value(argv[i]) && i + 1 < argc) ours.emplace_back(argv[++i]);
   }
   const std::string_view path = argc > 0 && argv[0] != nullptr ? argv[0] : "";
-  parser words{std::string(path.substr(path.rfind('/') + 1))};
-  words.parse(std::move(ours));
-  const runtime_options options = words.options();
+  const runtime_options options =
+      parser(std::string(path.substr(path.rfind('/') + 1))).parse(std::move(ours));
   if (kept < argc) argv[kept] = nullptr;
   argc = kept;
   return options;
