@@ -92,8 +92,8 @@ std::string_view without_types(std::string_view name) {
   return name.substr(begin);
 }
 
-void erase_all(std::string& text, std::string_view what) {
-  for (std::size_t at; (at = text.find(what)) != text.npos;) text.erase(at, what.size());
+void replace_all(std::string& text, std::string_view what, std::string_view by) {
+  for (std::size_t at; (at = text.find(what)) != text.npos;) text.replace(at, what.size(), by);
 }
 
 /// Returns a coroutine's name for the user: without types, parameters and the runtime's namespaces.
@@ -107,12 +107,10 @@ std::string name_of(const view& v) {
   for (std::size_t at, end;
        (at = name.find("<lambda(")) != name.npos && (end = name.find(")>", at)) != name.npos;)
     name.replace(at, end + 2 - at, "<lambda>");
-  constexpr std::string_view lambda_of_clang = "(anonymous class)::operator()";
-  for (std::size_t at; (at = name.find(lambda_of_clang)) != name.npos;)
-    name.replace(at, lambda_of_clang.size(), "<lambda>");
+  replace_all(name, "(anonymous class)::operator()", "<lambda>");  // of clang
   for (const char* internal :
        {"{anonymous}::", "(anonymous namespace)::", "starling::detail::", "starling::"})
-    erase_all(name, internal);
+    replace_all(name, internal, "");
   return name;
 }
 
@@ -132,23 +130,14 @@ std::string text_of(const std::source_location& location) {
 /// Calls `visit(promise_base&, view)` for the suspended coroutines of `owner`.
 template <class Visitor>
 void for_each_suspended(const scheduler_impl& owner, Visitor visit) {
-  struct context {
-    const scheduler_impl& owner;
-    Visitor& visit;
-  } c{owner, visit};
+  auto look = [&](void* frame) {
+    promise_base& p = std::coroutine_handle<promise_base>::from_address(frame).promise();
+    const view v = look_at(p);
+    if (v.kind == await_kind::not_started || v.kind == await_kind::done) return;
+    if (owner.owns(v.home)) visit(p, v);
+  };
   for_each_frame(
-      [](void* frame, void* raw_context) {
-        auto& ctx = *static_cast<context*>(raw_context);
-        promise_base& p = std::coroutine_handle<promise_base>::from_address(frame).promise();
-        const view v = look_at(p);
-        if (v.kind == await_kind::not_started || v.kind == await_kind::done) return;
-        if (ctx.owner.owns(v.home)) ctx.visit(p, v);
-      },
-      &c);
-}
-
-bool waits_for_task(const promise_base& p) {
-  return p.withdraw.load(std::memory_order_relaxed) == &withdraw_task_waiter;
+      [](void* frame, void* context) { (*static_cast<decltype(look)*>(context))(frame); }, &look);
 }
 
 }  // namespace
@@ -161,10 +150,10 @@ std::vector<promise_base*> hung_coroutines(const scheduler_impl& owner) {
   for_each_suspended(owner, [&](promise_base& p, const view& v) {
     const await_kind kind = v.kind;
     if (kind == await_kind::child || kind == await_kind::running) return;
-    if (p.withdraw.load(std::memory_order_relaxed) == nullptr) return;
-    const bool inner =
-        kind == await_kind::join || (kind == await_kind::future && waits_for_task(p));
-    (inner ? others : leaves).push_back(&p);
+    const withdraw_fn withdraw = p.withdraw.load(std::memory_order_relaxed);
+    if (withdraw == nullptr) return;
+    const bool waits_for_task = kind == await_kind::future && withdraw == &withdraw_task_waiter;
+    (kind == await_kind::join || waits_for_task ? others : leaves).push_back(&p);
   });
   if (!leaves.empty() || others.empty()) return leaves;
   return {others.front()};
