@@ -54,10 +54,11 @@ class runtime_registry {
   /// not change.
   class walk {
    public:
-    walk() noexcept;
-    ~walk();
-    walk(const walk&) = delete;
-    walk& operator=(const walk&) = delete;
+    walk() noexcept { instance().m_walking.store(true, std::memory_order_seq_cst); }
+    ~walk() { instance().m_walking.store(false, std::memory_order_seq_cst); }
+
+   private:
+    std::lock_guard<std::mutex> m_lock{instance().m_mutex};
   };
   static void let_walk_end() noexcept;
 

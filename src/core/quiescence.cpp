@@ -13,11 +13,8 @@
 #include "scheduler_impl.hpp"
 
 namespace starling::detail {
-namespace {
 
 constexpr int patience = 64;  // rounds of unwinding before tasks that wait again are abandoned
-
-}  // namespace
 
 bool run_has_ended() noexcept { return worker::current()->owner().run_has_ended(); }
 
@@ -25,31 +22,27 @@ bool scheduler_impl::is_quiescent_but_for(const poller* except) const noexcept {
   // If no worker woke between the two readings of the board, the results of the checks in between
   // hold at one moment.
   const std::uint64_t before = wakes();
-  const auto all_asleep = [this] {
-    return m_board.sleeping.load(std::memory_order_seq_cst) == int(m_workers.size());
-  };
   if (!all_asleep() || !m_shared.empty()) return false;
-  for (const auto& w : m_workers)
-    if (!w->looks_empty()) return false;
+  if (!std::ranges::all_of(m_workers, [](auto& w) { return w->looks_empty(); })) return false;
   if (in_flight(except) != 0 || m_external.load(std::memory_order_seq_cst) != 0) return false;
   // A worker that is being woken may still count as asleep: the first thread that wakes it changes
   // the count, and a second one does not wait for that change.
-  return all_asleep() &&
-         std::all_of(m_workers.begin(), m_workers.end(),
-                     [](const auto& w) { return w->is_asleep(); }) &&
+  return all_asleep() && std::ranges::all_of(m_workers, [](auto& w) { return w->is_asleep(); }) &&
          wakes() == before;
+}
+
+bool scheduler_impl::is_waited_for() const noexcept {
+  // A root that was released may still be listed, because its thread has not run since.
+  return std::ranges::any_of(m_roots, [](const sync_root* r) { return r->m_done.load() == 0; });
 }
 
 /// Returns whether a hang would be reported to a waiting thread. Requires m_root_mutex.
 bool scheduler_impl::hang_counts() const noexcept {
-  // A root that was released may still be listed, because its thread has not run since.
-  return m_options.hang_diagnosis && !m_is_connected &&
-         std::any_of(m_roots.begin(), m_roots.end(),
-                     [](const sync_root* r) { return r->m_done.load() == 0; });
+  return m_options.hang_diagnosis && !m_is_connected && is_waited_for();
 }
 
 void scheduler_impl::check_quiescence() noexcept {
-  if (m_board.sleeping.load(std::memory_order_seq_cst) != int(m_workers.size())) return;
+  if (!all_asleep()) return;
   bool may_be_hung = false;
   {
     std::lock_guard lock(m_root_mutex);
@@ -152,9 +145,8 @@ void scheduler_impl::fail_roots(const std::exception_ptr& error) noexcept {
 }
 
 bool scheduler_impl::interrupt_leaves() {
-  const auto leaves = hung_coroutines(*this);
   bool any = false;
-  for (promise_base* c : leaves) {
+  for (promise_base* c : hung_coroutines(*this)) {
     const withdraw_fn withdraw = c->withdraw.load(std::memory_order_relaxed);
     if (!withdraw(*c)) continue;
     c->kind.store(await_kind::ready, std::memory_order_relaxed);
@@ -163,7 +155,5 @@ bool scheduler_impl::interrupt_leaves() {
   }
   return any;
 }
-
-std::string scheduler_impl::last_hang() const { return m_hang_report; }
 
 }  // namespace starling::detail

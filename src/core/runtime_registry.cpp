@@ -101,16 +101,6 @@ void runtime_registry::remove(scheduler_impl& s, bool leaves_it_behind) noexcept
   became_quiescent(s);
 }
 
-runtime_registry::walk::walk() noexcept {
-  instance().m_mutex.lock();
-  instance().m_walking.store(true, std::memory_order_seq_cst);
-}
-
-runtime_registry::walk::~walk() {
-  instance().m_walking.store(false, std::memory_order_seq_cst);
-  instance().m_mutex.unlock();
-}
-
 void runtime_registry::let_walk_end() noexcept {
   // The walk raises the flag and then reads the board; the worker leaves the board and then reads
   // the flag. So the walk finds the worker awake, or the worker sees the flag.
@@ -124,8 +114,7 @@ bool runtime_registry::all_quiescent() const noexcept {
     return sum;
   };
   const std::uint64_t before = wakes();
-  return std::all_of(m_runtimes.begin(), m_runtimes.end(),
-                     [](const scheduler_impl* s) { return s->is_quiescent(); }) &&
+  return std::ranges::all_of(m_runtimes, [](auto* s) { return s->is_quiescent(); }) &&
          wakes() == before;
 }
 

@@ -67,7 +67,8 @@ bool scheduler_impl::end() noexcept {
     while (!m_services.empty()) m_services.pop_back();  // newest first
     runtime_registry::instance().remove(*this);
     stop_workers();
-    await_visitors();
+    // A few instructions, as with a lock. Acquire: the visitors' accesses precede the destruction.
+    while (m_visitors.load(std::memory_order_acquire) != 0) std::this_thread::yield();
   } else {
     leave_behind();
   }
@@ -120,11 +121,6 @@ void scheduler_impl::stop_workers() noexcept {
   m_threads.clear();
 }
 
-void scheduler_impl::await_visitors() const noexcept {
-  // A few instructions, as with a lock. Acquire: the visitors' accesses precede the destruction.
-  while (m_visitors.load(std::memory_order_acquire) != 0) std::this_thread::yield();
-}
-
 void scheduler_impl::check_index(unsigned index) const {
   if (index >= worker_count())
     throw usage_error("worker " + std::to_string(index) + " does not exist: there are " +
@@ -167,18 +163,17 @@ void scheduler_impl::notify_pollers() noexcept {
 }
 
 bool scheduler_impl::owns(const worker* w) const noexcept {
-  return std::any_of(m_workers.begin(), m_workers.end(),
-                     [w](const auto& mine) { return mine.get() == w; });
+  return std::ranges::any_of(m_workers, [w](const auto& mine) { return mine.get() == w; });
 }
 
 bool scheduler_impl::shared_work_in_sight() const noexcept {
-  return !m_shared.empty() || std::any_of(m_workers.begin(), m_workers.end(),
-                                          [](const auto& w) { return w->looks_stealable(); });
+  return !m_shared.empty() ||
+         std::ranges::any_of(m_workers, [](auto& w) { return w->looks_stealable(); });
 }
 
 bool scheduler_impl::alarm_is_set() const noexcept {
   const std::uint64_t deadline = next_deadline();
-  return deadline == 0 || std::any_of(m_workers.begin(), m_workers.end(), [&](const auto& w) {
+  return deadline == 0 || std::ranges::any_of(m_workers, [&](const auto& w) {
            const std::uint64_t alarm = w->alarm();
            return alarm != 0 && alarm <= deadline;
          });
@@ -218,9 +213,7 @@ std::size_t scheduler_impl::in_flight(const poller* except) const noexcept {
 
 bool scheduler_impl::needs_polling() const noexcept {
   std::lock_guard lock(m_pollers_lock);
-  for (const poller* p : m_pollers)
-    if (p->needs_polling()) return true;
-  return false;
+  return std::ranges::any_of(m_pollers, &poller::needs_polling);
 }
 
 std::uint64_t scheduler_impl::next_deadline() const noexcept {
@@ -284,18 +277,14 @@ void scheduler_impl::set_connected(bool connected) noexcept {
   wake_one();  // all workers may be asleep already: a worker must check
 }
 
-void scheduler_impl::wait_for_quiescence(std::unique_lock<std::mutex>& lock, int& waiting) {
-  ++waiting;
-  const std::uint64_t before = m_quiescences;
-  wake_one();  // all workers may be asleep already: a worker must check
-  m_root_changed.wait(lock, [&] { return m_quiescences != before; });
-  --waiting;
-}
-
 void scheduler_impl::wait_idle() {
   refuse_workers("wait_idle on a worker would block it: co_await the futures of the work instead");
   std::unique_lock lock(m_root_mutex);
-  wait_for_quiescence(lock, m_idle_waits);
+  ++m_idle_waits;
+  const std::uint64_t before = m_quiescences;
+  wake_one();  // all workers may be asleep already: a worker must check
+  m_root_changed.wait(lock, [&] { return m_quiescences != before; });
+  --m_idle_waits;
   if (m_end) std::rethrow_exception(std::exchange(m_end, nullptr));
   if (m_unhandled) std::rethrow_exception(std::exchange(m_unhandled, nullptr));
 }
@@ -327,12 +316,11 @@ void scheduler_impl::report_unhandled(std::exception_ptr error) noexcept {
 
 void scheduler_impl::end_run(std::exception_ptr error) noexcept {
   std::lock_guard lock(m_root_mutex);
-  const auto waits = [](const sync_root* r) { return r->m_done.load() == 0; };
   const bool ended_before = std::exchange(m_run_ended, true);
   if (!ended_before) m_ended_runs.fetch_add(1, std::memory_order_release);
   m_root_changed.notify_all();  // drain() then waits for patience_after_end at most
   if (!error) return;           // the error is reported elsewhere
-  if (std::any_of(m_roots.begin(), m_roots.end(), waits))
+  if (is_waited_for())
     fail_roots(error);
   else if (!ended_before)
     m_end = std::move(error);

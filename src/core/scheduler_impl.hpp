@@ -91,6 +91,10 @@ class scheduler_impl {
   /// Returns whether a sleeping worker's alarm is set for the next deadline, or there is no
   /// deadline.
   [[nodiscard]] bool alarm_is_set() const noexcept;
+  /// Returns whether all workers are counted as sleeping.
+  [[nodiscard]] bool all_asleep() const noexcept {
+    return m_board.sleeping.load(std::memory_order_seq_cst) == int(m_workers.size());
+  }
   /// Ends the run if it hangs or all its work is done. Called by a worker that has announced its
   /// sleep and found no work.
   void check_quiescence() noexcept;
@@ -138,7 +142,7 @@ class scheduler_impl {
   /// registry's lock.
   [[nodiscard]] bool take_suspicion() noexcept { return std::exchange(m_suspect, false); }
   [[nodiscard]] std::string describe_awaiters(bool quiescent = false) const;
-  [[nodiscard]] std::string last_hang() const;
+  [[nodiscard]] const std::string& last_hang() const noexcept { return m_hang_report; }
   /// Returns the errors that are still to be thrown or printed, a line for each. Any thread.
   [[nodiscard]] std::string describe_waiting_errors() const;
   /// Returns whether `w` is a worker of this scheduler; only compares the pointer.
@@ -166,6 +170,8 @@ class scheduler_impl {
   /// As is_quiescent, but ignores sleeping coroutines for which the end of the runtime does not
   /// wait. Requires m_root_mutex.
   [[nodiscard]] bool is_quiescent_but_for_sleeps() const noexcept;
+  /// Returns whether a thread waits for a root. Requires m_root_mutex.
+  [[nodiscard]] bool is_waited_for() const noexcept;
   [[nodiscard]] bool hang_counts() const noexcept;
   void look_for_hang() noexcept;
   void announce_quiescence() noexcept;
@@ -180,8 +186,6 @@ class scheduler_impl {
   /// False: the run was ended, but work still runs.
   [[nodiscard]] bool drain() noexcept;
   void leave_behind() noexcept;
-  void wait_for_quiescence(std::unique_lock<std::mutex>& lock, int& waiting);
-  void await_visitors() const noexcept;
   void finish_trace() noexcept;
 
   runtime& m_facade;

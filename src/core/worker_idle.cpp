@@ -224,7 +224,7 @@ void worker_idle::sleep_until_woken(bool fenced) noexcept {
   std::uint64_t look = first_look_ns;
   while (state.is_asleep()) {
     const std::uint64_t next = tracer::now() + look;
-    const bool alone = !watches || all_asleep();
+    const bool alone = !watches || m_owner.all_asleep();
     if (alone) static_cast<void>(end_watch());
     if (alone || (deadline != 0 && deadline <= next)) return state.wait_until(deadline);
     state.wait_until(next);
@@ -247,13 +247,9 @@ bool worker_idle::any_needs_help() noexcept {
   return false;
 }
 
-bool worker_idle::all_asleep() const noexcept {
-  return m_board.sleeping.load() == int(m_owner.worker_count());
-}
-
 std::uint64_t worker_idle::wake_up_time(bool fenced) const noexcept {
   const std::uint64_t deadline = m_owner.next_deadline();
-  if (fenced || all_asleep()) return deadline;
+  if (fenced || m_owner.all_asleep()) return deadline;
   const std::uint64_t nap = tracer::now() + nap_ns;
   return deadline == 0 ? nap : std::min(nap, deadline);
 }

@@ -58,7 +58,6 @@ class alignas(64) worker_idle {
   void hand_over(bool watched) noexcept;
   bool end_watch() noexcept;
   [[nodiscard]] bool any_needs_help() noexcept;
-  [[nodiscard]] bool all_asleep() const noexcept;
   [[nodiscard]] bool may_sleep() const noexcept;
   [[nodiscard]] std::uint64_t wake_up_time(bool fenced) const noexcept;
   [[nodiscard]] std::uint64_t spin_ns() const noexcept;  // the option `spin_us` in ns
