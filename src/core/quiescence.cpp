@@ -7,8 +7,6 @@
 #include <algorithm>
 #include <cstdio>
 
-#include <starling/core/detail/run_end.hpp>
-
 #include "diagnosis.hpp"
 #include "scheduler_impl.hpp"
 

@@ -17,13 +17,9 @@ constinit thread_local worker* t_worker = nullptr;
 
 worker* current_worker() noexcept { return t_worker; }
 
-namespace {
-
 constexpr std::uint32_t service_interval = 64;  // dispatches between two calls of `service`
 constexpr std::uint64_t fair_ns = 1'000'000;    // interval at which an oldest item is preferred
 constexpr std::uint64_t small_ns = 1000;        // mean length of tasks that are not worth a wake-up
-
-}  // namespace
 
 worker::worker(scheduler_impl& owner, unsigned index, idle_board& board)
     : m_owner(&owner), m_board(&board), m_index(index),

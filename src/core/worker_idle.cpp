@@ -16,8 +16,6 @@
 
 namespace starling::detail {
 
-namespace {
-
 constexpr std::uint64_t tiny_ns = 300;  // minimum length of tasks that are worth a theft
 // Longest pause of a thief that finds tiny tasks.
 constexpr std::uint64_t max_theft_pause_ns = 8000;
@@ -30,8 +28,6 @@ constexpr unsigned long_pause = 32;
 constexpr unsigned short_pause = 1;  // the same if other processes may send messages
 // Workers that go on polling: if one finds work, the second still polls.
 constexpr int pollers_awake = 2;
-
-}  // namespace
 
 // --- sleep_state
 

@@ -3,7 +3,6 @@
 
 #include <tuple>
 
-#include <starling/core/detail/run_end.hpp>
 #include <starling/core/detail/worker.hpp>
 #include <starling/objects/detail/send.hpp>
 

@@ -5,7 +5,6 @@
 #include <cstdint>
 
 #include <starling/core/detail/promise_base.hpp>
-#include <starling/core/detail/run_end.hpp>
 #include <starling/core/detail/worker.hpp>
 #include <starling/core/error.hpp>
 #include <starling/core/runtime.hpp>

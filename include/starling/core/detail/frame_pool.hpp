@@ -42,10 +42,8 @@ extern constinit thread_local thread_caches t_caches [[gnu::tls_model("initial-e
 [[nodiscard]] thread_caches& current_caches() noexcept;
 
 [[nodiscard]] inline pool_cache& cache_of(block_kind kind, std::size_t size_class) noexcept {
-  if constexpr (keeps_thread_local_addresses)
-    return current_caches().classes[static_cast<int>(kind)][size_class];
-  else
-    return t_caches.classes[static_cast<int>(kind)][size_class];
+  thread_caches& caches = keeps_thread_local_addresses ? current_caches() : t_caches;
+  return caches.classes[static_cast<int>(kind)][size_class];
 }
 
 /// Slow paths. `pool_refill` takes a batch from the shared depot or carves a slab, `pool_spill`

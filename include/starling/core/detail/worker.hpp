@@ -16,9 +16,7 @@
 #include <starling/core/detail/worker_counters.hpp>
 #include <starling/core/detail/worker_queues.hpp>
 
-namespace starling {
-
-namespace detail {
+namespace starling::detail {
 
 class scheduler_impl;
 class chaos_source;
@@ -159,10 +157,7 @@ extern constinit thread_local worker* t_worker [[gnu::tls_model("initial-exec")]
 [[nodiscard]] worker* current_worker() noexcept;
 
 inline worker* worker::current() noexcept {
-  if constexpr (keeps_thread_local_addresses)
-    return current_worker();
-  else
-    return t_worker;
+  return keeps_thread_local_addresses ? current_worker() : t_worker;
 }
 
 /// Makes a coroutine that yields and is not pinned ready for any worker, behind the ready work.
@@ -175,6 +170,10 @@ void resume_on_worker(promise_base& c) noexcept;
 /// Makes `c`, which is about to be suspended, ready once its runtime is quiescent: no work runs or
 /// is in flight.
 void resume_at_quiescence(promise_base& c);
+
+/// Returns whether the run of the calling worker's runtime was ended by an error or by `exit_run`,
+/// and no thread has begun another run since. Workers only.
+[[nodiscard]] bool run_has_ended() noexcept;
 
 /// Ends all waits of threads for the runtime of `here` with `error`; if no thread waits, the
 /// runtime reports it later. For errors of work without a waiter.
@@ -240,5 +239,4 @@ inline void forget_wait(promise_base& c) noexcept {
   return waits;
 }
 
-}  // namespace detail
-}  // namespace starling
+}  // namespace starling::detail
