@@ -85,17 +85,14 @@ class channel {
     {
       const detail::biased_lock::guard lock(m_lock);
       m_closed = true;
-      for (send_awaiter* s = std::exchange(m_senders.head, nullptr); s != nullptr; s = s->m_next) {
-        s->m_status = wait_status::closed;
-        ready.push(*s->m_waiting);
-      }
-      for (receive_awaiter* r = std::exchange(m_receivers.head, nullptr); r != nullptr;
-           r = r->m_next) {
-        r->m_status = wait_status::closed;
-        ready.push(*r->m_waiting);
-      }
-      m_senders.tail = &m_senders.head;
-      m_receivers.tail = &m_receivers.head;
+      const auto end_waits = [&ready](auto& waiters) {
+        while (auto* w = waiters.pop()) {
+          w->m_status = wait_status::closed;
+          ready.push(*w->m_waiting);
+        }
+      };
+      end_waits(m_senders);
+      end_waits(m_receivers);
     }
     while (detail::promise_base* c = ready.pop()) detail::schedule(*c);
   }
@@ -114,18 +111,53 @@ class channel {
   /// Outcome of a send or a receive; guarded by m_lock while its coroutine is suspended.
   enum class wait_status : std::uint8_t { waiting, done, closed, cancelled };
 
+  /// A send (of a T) or a receive (of a std::optional<T>), in the frame of its coroutine.
+  template <class Value>
+  struct operation {
+    bool await_ready() const noexcept { return false; }
+    /// Ends the wait with `operation_cancelled`, or prevents it if it has not begun yet. Any
+    /// thread, see detail::stoppable.
+    void cancel() noexcept {
+      {
+        const detail::biased_lock::guard lock(m_channel.m_lock);
+        m_stopped = true;
+        if (!m_channel.template waiters<Value>().remove(m_waiting)) return;
+        m_status = wait_status::cancelled;
+      }
+      detail::schedule(*m_waiting);
+    }
+    /// Begins the wait of `c`. False: a stop was requested. Requires m_lock.
+    bool begin_wait(detail::promise_base& c, const detail::call_location& at) {
+      if (m_stopped) {
+        m_status = wait_status::cancelled;
+        return false;
+      }
+      m_waiting = &c;
+      detail::mark_suspended(c, await_kind::channel, &m_channel, &withdraw_waiter<Value>, at);
+      m_channel.template waiters<Value>().push(*this);
+      return true;
+    }
+
+    channel& m_channel;
+    Value m_value{};
+    detail::promise_base* m_waiting = nullptr;
+    operation* m_next = nullptr;
+    wait_status m_status = wait_status::waiting;
+    bool m_stopped = false;  // a stop was requested, before or during the wait; guarded by m_lock
+  };
+
   /// Waiters in order of arrival, linked through the awaiters in their frames.
-  template <class Awaiter>
+  template <class Value>
   struct queue {
-    Awaiter* head = nullptr;
-    Awaiter** tail = &head;
-    void push(Awaiter& a) noexcept {
+    operation<Value>* head = nullptr;
+    operation<Value>** tail = &head;
+    void push(operation<Value>& a) noexcept {
       a.m_next = nullptr;
       *tail = &a;
       tail = &a.m_next;
     }
-    [[nodiscard]] Awaiter* pop() noexcept {
-      Awaiter* first = head;
+    [[nodiscard]] operation<Value>* pop() noexcept {
+      operation<Value>* first = head;
       if (first == nullptr) return nullptr;
       head = first->m_next;
       if (head == nullptr) tail = &head;
@@ -133,7 +165,7 @@ class channel {
     }
     /// Removes the awaiter of `waiting`; false if it is not queued.
     [[nodiscard]] bool remove(const detail::promise_base* waiting) noexcept {
-      for (Awaiter** link = &head; *link != nullptr; link = &(*link)->m_next)
+      for (operation<Value>** link = &head; *link != nullptr; link = &(*link)->m_next)
         if ((*link)->m_waiting == waiting) {
           *link = (*link)->m_next;
           if (*link == nullptr) tail = link;
@@ -143,9 +175,17 @@ class channel {
     }
   };
 
+  template <class Value>
+  [[nodiscard]] queue<Value>& waiters() noexcept {
+    if constexpr (std::same_as<Value, T>)
+      return m_senders;
+    else
+      return m_receivers;
+  }
+
   /// Moves `value` to a waiting receiver or stores it. False: there is no room. Requires m_lock.
   bool deliver(T& value, detail::promise_base*& receiver) {
-    if (receive_awaiter* r = m_receivers.pop()) {
+    if (operation<std::optional<T>>* r = m_receivers.pop()) {
       r->m_value.emplace(std::move(value));
       r->m_status = wait_status::done;
       receiver = r->m_waiting;
@@ -160,7 +200,7 @@ class channel {
   /// Requires m_lock.
   void take(std::optional<T>& value, detail::promise_base*& sender) {
     if (!m_values.empty()) value.emplace(m_values.pop());
-    if (send_awaiter* s = m_senders.pop()) {
+    if (operation<T>* s = m_senders.pop()) {
       if (value)
         m_values.push(std::move(s->m_value));
       else
@@ -171,60 +211,40 @@ class channel {
   }
 
   /// Withdraws the waiter `c` from the channel that it awaits, see detail::withdraw_fn.
-  template <class Awaiter, queue<Awaiter> channel::*Waiters>
+  template <class Value>
   static bool withdraw_waiter(detail::promise_base& c) noexcept {
     auto& self = detail::awaited_object<channel>(c);
     const detail::biased_lock::guard lock(self.m_lock);
-    return (self.*Waiters).remove(&c);
-  }
-
-  /// Ends the wait of `a`, or prevents it if it has not begun yet.
-  template <class Awaiter>
-  void cancel(queue<Awaiter>& waiters, Awaiter& a) noexcept {
-    detail::promise_base* waiting = nullptr;
-    {
-      const detail::biased_lock::guard lock(m_lock);
-      a.m_stopped = true;
-      if (!waiters.remove(a.m_waiting)) return;
-      a.m_status = wait_status::cancelled;
-      waiting = a.m_waiting;
-    }
-    detail::schedule(*waiting);
+    return self.template waiters<Value>().remove(&c);
   }
 
   const std::size_t m_capacity;
   mutable detail::biased_lock m_lock;
   bool m_closed = false;
   detail::value_ring<T> m_values;
-  queue<send_awaiter> m_senders;
-  queue<receive_awaiter> m_receivers;
+  queue<T> m_senders;
+  queue<std::optional<T>> m_receivers;
 };
 
 template <class T>
-class channel<T>::send_awaiter {
+class channel<T>::send_awaiter : operation<T> {
+  using operation<T>::m_channel, operation<T>::m_value, operation<T>::m_status;
+
  public:
-  send_awaiter(channel& target, T value) : m_channel(target), m_value(std::move(value)) {}
-  bool await_ready() const noexcept { return false; }
+  using operation<T>::await_ready, operation<T>::cancel;
+  send_awaiter(channel& target, T value) : operation<T>{target, std::move(value)} {}
 
   template <detail::runtime_promise Promise>
   bool await_suspend(std::coroutine_handle<Promise> h, const detail::call_location& at = {}) {
     detail::promise_base* receiver = nullptr;
     {
       const detail::biased_lock::guard lock(m_channel.m_lock);
-      if (m_channel.m_closed) {
+      if (m_channel.m_closed)
         m_status = wait_status::closed;
-      } else if (m_channel.deliver(m_value, receiver)) {
+      else if (m_channel.deliver(m_value, receiver))
         m_status = wait_status::done;
-      } else if (m_stopped) {
-        m_status = wait_status::cancelled;
-      } else {
-        m_waiting = &h.promise();
-        detail::mark_suspended(
-            h.promise(), await_kind::channel, &m_channel,
-            &channel::template withdraw_waiter<send_awaiter, &channel::m_senders>, at);
-        m_channel.m_senders.push(*this);
+      else if (this->begin_wait(h.promise(), at))
         return true;
-      }
     }
     if (receiver != nullptr) detail::schedule(*receiver);
     return false;
@@ -237,25 +257,16 @@ class channel<T>::send_awaiter {
     if (m_status == wait_status::cancelled) throw operation_cancelled();
     detail::throw_interrupted();
   }
-
-  /// Ends the wait with `operation_cancelled`. Any thread, see detail::stoppable.
-  void cancel() noexcept { m_channel.cancel(m_channel.m_senders, *this); }
-
- private:
-  friend channel;
-  channel& m_channel;
-  T m_value;
-  detail::promise_base* m_waiting = nullptr;
-  send_awaiter* m_next = nullptr;
-  wait_status m_status = wait_status::waiting;
-  bool m_stopped = false;  // a stop was requested, before or during the wait; guarded by m_lock
 };
 
 template <class T>
-class channel<T>::receive_awaiter {
+class channel<T>::receive_awaiter : operation<std::optional<T>> {
+  using base = operation<std::optional<T>>;
+  using base::m_channel, base::m_value, base::m_status;
+
  public:
-  explicit receive_awaiter(channel& source) noexcept : m_channel(source) {}
-  bool await_ready() const noexcept { return false; }
+  using base::await_ready, base::cancel;
+  explicit receive_awaiter(channel& source) noexcept : base{source} {}
 
   template <detail::runtime_promise Promise>
   bool await_suspend(std::coroutine_handle<Promise> h, const detail::call_location& at = {}) {
@@ -263,20 +274,12 @@ class channel<T>::receive_awaiter {
     {
       const detail::biased_lock::guard lock(m_channel.m_lock);
       m_channel.take(m_value, sender);
-      if (m_value) {
+      if (m_value)
         m_status = wait_status::done;
-      } else if (m_channel.m_closed) {
+      else if (m_channel.m_closed)
         m_status = wait_status::closed;
-      } else if (m_stopped) {
-        m_status = wait_status::cancelled;
-      } else {
-        m_waiting = &h.promise();
-        detail::mark_suspended(
-            h.promise(), await_kind::channel, &m_channel,
-            &channel::template withdraw_waiter<receive_awaiter, &channel::m_receivers>, at);
-        m_channel.m_receivers.push(*this);
+      else if (this->begin_wait(h.promise(), at))
         return true;
-      }
     }
     if (sender != nullptr) detail::schedule(*sender);
     return false;
@@ -287,18 +290,6 @@ class channel<T>::receive_awaiter {
     if (m_status == wait_status::waiting) detail::throw_interrupted();
     return std::move(m_value);
   }
-
-  /// Ends the wait with `operation_cancelled`. Any thread, see detail::stoppable.
-  void cancel() noexcept { m_channel.cancel(m_channel.m_receivers, *this); }
-
- private:
-  friend channel;
-  channel& m_channel;
-  std::optional<T> m_value;
-  detail::promise_base* m_waiting = nullptr;
-  receive_awaiter* m_next = nullptr;
-  wait_status m_status = wait_status::waiting;
-  bool m_stopped = false;  // a stop was requested, before or during the wait; guarded by m_lock
 };
 
 }  // namespace starling
