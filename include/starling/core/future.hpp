@@ -60,15 +60,13 @@ class consumer_end {
   consumer_end() noexcept = default;
   explicit consumer_end(state<T>* s) noexcept : m_state(s) {}
   consumer_end(consumer_end&& other) noexcept : m_state(std::exchange(other.m_state, nullptr)) {}
-  consumer_end& operator=(consumer_end&& other) noexcept {
-    if (this != &other) {
-      if (m_state != nullptr) give_up(*m_state);
-      m_state = std::exchange(other.m_state, nullptr);
-    }
+  consumer_end& operator=(consumer_end other) noexcept {
+    std::swap(m_state, other.m_state);
     return *this;
   }
   ~consumer_end() {
-    if (m_state != nullptr) give_up(*m_state);
+    // A ready state is owned by the consumer alone: freeing it needs no exchange.
+    if (m_state != nullptr && (m_state->is_ready() || m_state->abandon())) m_state->destroy();
   }
 
   [[nodiscard]] state<T>* get() const noexcept { return m_state; }
@@ -76,10 +74,6 @@ class consumer_end {
   explicit operator bool() const noexcept { return m_state != nullptr; }
 
  private:
-  static void give_up(state<T>& s) noexcept {
-    // A ready state is owned by the consumer alone: freeing it needs no exchange.
-    if (s.is_ready() || s.abandon()) s.destroy();
-  }
   state<T>* m_state = nullptr;
 };
 
@@ -238,19 +232,11 @@ task<unwrapped_t<std::invoke_result_t<F, Args...>>> call(F f, Args... args) {
     co_return std::invoke(std::move(f), std::move(args)...);
 }
 
+/// The call of `f` with the value of a future<T>, or without arguments if T is void. Has no `type`
+/// if `f` cannot be called so.
 template <class F, class T>
-struct then_result {
-  using type = unwrapped_t<std::invoke_result_t<F, T>>;
-};
-template <class F>
-struct then_result<F, void> {
-  using type = unwrapped_t<std::invoke_result_t<F>>;
-};
-
-template <class F, class T>
-inline constexpr bool takes_value = std::invocable<F, T>;
-template <class F>
-inline constexpr bool takes_value<F, void> = std::invocable<F>;
+using call_with_value =
+    std::conditional_t<std::is_void_v<T>, std::invoke_result<F>, std::invoke_result<F, T>>;
 
 /// Moves the result out of the input for which `then_value` was resumed, and frees its state.
 template <class T>
@@ -295,8 +281,9 @@ auto future<T>::then(F f, const detail::call_location& at) && {
   if (!valid()) throw usage_error("then on a future that was already consumed or moved from");
   detail::worker& here = detail::require_worker("future::then");
   detail::state<T>& input = *m_end.get();
-  if constexpr (detail::takes_value<F, T>) {
-    using result = typename detail::then_result<F, T>::type;
+  using called = detail::call_with_value<F, T>;
+  if constexpr (requires { typename called::type; }) {
+    using result = detail::unwrapped_t<typename called::type>;
     return detail::start_after(here, input,
                                detail::then_value<result>(std::move(*this), std::move(f)), at);
   } else {

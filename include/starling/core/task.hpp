@@ -34,6 +34,7 @@ class task_promise_common : public promise_base, public state<T> {
  public:
   task_promise_common() noexcept { this->is_task = true; }
 
+  task<T> get_return_object(const detail::call_location& declared = {}) noexcept;
   std::suspend_always initial_suspend() const noexcept { return {}; }
 
   template <class Awaitable>
@@ -90,12 +91,12 @@ class task_promise_common : public promise_base, public state<T> {
 template <class T>
 class task_promise final : public task_promise_common<T> {
  public:
+  // Not inherited: g++ ignores the second constructor if it is inherited.
   task_promise() noexcept = default;
   template <lambda_of_coroutine Lambda, class... Args>
   explicit task_promise(Lambda&&, Args&&...) noexcept {
     this->borrows = has_captures<Lambda>;
   }
-  task<T> get_return_object(const detail::call_location& declared = {}) noexcept;
 
   template <class U>
   requires std::constructible_from<T, U>
@@ -110,7 +111,6 @@ class task_promise<T&> final : public task_promise_common<T&> {
   explicit task_promise(Lambda&&, Args&&...) noexcept {
     this->borrows = has_captures<Lambda>;
   }
-  task<T&> get_return_object(const detail::call_location& declared = {}) noexcept;
   void return_value(T& value) noexcept { this->result.set_value(value); }
 };
 
@@ -122,7 +122,6 @@ class task_promise<void> final : public task_promise_common<void> {
   explicit task_promise(Lambda&&, Args&&...) noexcept {
     this->borrows = has_captures<Lambda>;
   }
-  task<void> get_return_object(const detail::call_location& declared = {}) noexcept;
   void return_void() noexcept { this->result.set_value(); }
 };
 
@@ -153,14 +152,17 @@ class [[nodiscard]] task {
   using value_type = T;
 
   task(task&& other) noexcept : m_frame(std::exchange(other.m_frame, nullptr)) {}
-  task& operator=(task&& other) noexcept {
-    if (this != &other) {
-      discard();
-      m_frame = std::exchange(other.m_frame, nullptr);
-    }
+  task& operator=(task other) noexcept {
+    std::swap(m_frame, other.m_frame);
     return *this;
   }
-  ~task() { discard(); }
+  ~task() {
+    if (m_frame == nullptr) return;
+    if (m_frame.promise().ended)
+      m_frame.promise().dispose();
+    else
+      m_frame.destroy();
+  }
 
   /// False after the task was moved from or passed to `spawn`.
   explicit operator bool() const noexcept { return m_frame != nullptr; }
@@ -203,14 +205,7 @@ class [[nodiscard]] task {
   }
 
  private:
-  friend promise_type;
-  void discard() noexcept {
-    if (m_frame == nullptr) return;
-    if (m_frame.promise().ended)
-      m_frame.promise().dispose();
-    else
-      m_frame.destroy();
-  }
+  friend detail::task_promise_common<T>;
   void check_unused() const {
     if (m_frame == nullptr || m_frame.promise().kind.load(std::memory_order_relaxed) !=
                                   await_kind::not_started) [[unlikely]]
@@ -226,21 +221,10 @@ class [[nodiscard]] task {
 namespace detail {
 
 template <class T>
-task<T> task_promise<T>::get_return_object(const detail::call_location& declared) noexcept {
+task<T> task_promise_common<T>::get_return_object(const detail::call_location& declared) noexcept {
   this->created = declared;
-  return task<T>(std::coroutine_handle<task_promise>::from_promise(*this));
-}
-
-template <class T>
-task<T&> task_promise<T&>::get_return_object(const detail::call_location& declared) noexcept {
-  this->created = declared;
-  return task<T&>(std::coroutine_handle<task_promise>::from_promise(*this));
-}
-
-inline task<void> task_promise<void>::get_return_object(
-    const detail::call_location& declared) noexcept {
-  this->created = declared;
-  return task<void>(std::coroutine_handle<task_promise>::from_promise(*this));
+  auto& self = static_cast<task_promise<T>&>(*this);
+  return task<T>(std::coroutine_handle<task_promise<T>>::from_promise(self));
 }
 
 template <class T>
