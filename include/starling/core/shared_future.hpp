@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <atomic>
 #include <coroutine>
 #include <mutex>
 #include <utility>
 
+#include <starling/core/detail/counted.hpp>
 #include <starling/core/detail/spin_lock.hpp>
 #include <starling/core/future.hpp>
 
@@ -14,7 +14,7 @@ namespace detail {
 
 /// State of a shared_future: one subscription to the inner state, and a list of waiters.
 template <class T>
-class shared_state final : public callback, public pooled<block_kind::state> {
+class shared_state final : public callback, public counted, public pooled<block_kind::state> {
  public:
   struct waiter {
     promise_base* coroutine = nullptr;
@@ -24,22 +24,18 @@ class shared_state final : public callback, public pooled<block_kind::state> {
   explicit shared_state(consumer_end<T> inner) noexcept : m_inner(std::move(inner)) {
     notify = [](callback& c) noexcept {
       auto& self = static_cast<shared_state&>(c);
+      const counted_owner kept = std::move(self.m_subscription);
       self.release_waiters();
-      self.drop();
     };
-    // The subscription holds a second reference until the inner result arrives.
-    m_references.store(2, std::memory_order_relaxed);
+  }
+  /// Subscribes to the inner state. Called once, by an owner.
+  void subscribe() noexcept {
+    m_subscription = counted_owner(this);
     if (!m_inner->subscribe(*this)) notify(*this);
   }
 
   [[nodiscard]] bool is_ready() const noexcept { return m_inner->is_ready(); }
   [[nodiscard]] decltype(auto) peek() const { return m_inner->result.peek(); }
-
-  void add_reference() noexcept { m_references.fetch_add(1, std::memory_order_relaxed); }
-  void drop() noexcept {
-    // Release: this owner's accesses. Acquire: the last owner sees all accesses before it frees.
-    if (m_references.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
-  }
 
   /// Adds a waiter. False: the result has arrived, the caller must not suspend.
   [[nodiscard]] bool add(waiter& w) noexcept {
@@ -81,8 +77,8 @@ class shared_state final : public callback, public pooled<block_kind::state> {
   }
 
   consumer_end<T> m_inner;
-  std::atomic<unsigned> m_references;
-  spin_lock m_lock;  // guards the list of waiters
+  counted_owner m_subscription;  // keeps this object until the inner result arrives
+  spin_lock m_lock;              // guards the list of waiters
   waiter* m_head = nullptr;
   waiter** m_tail = &m_head;
 };
@@ -128,17 +124,6 @@ class [[nodiscard]] shared_future {
   using value_type = T;
   shared_future() noexcept = default;
   explicit shared_future(detail::shared_state<T>* s) noexcept : m_state(s) {}
-  shared_future(const shared_future& other) noexcept : m_state(other.m_state) {
-    if (m_state != nullptr) m_state->add_reference();
-  }
-  shared_future(shared_future&& other) noexcept : m_state(std::exchange(other.m_state, nullptr)) {}
-  shared_future& operator=(shared_future other) noexcept {
-    std::swap(m_state, other.m_state);
-    return *this;
-  }
-  ~shared_future() {
-    if (m_state != nullptr) m_state->drop();
-  }
 
   [[nodiscard]] bool valid() const noexcept { return m_state != nullptr; }
   [[nodiscard]] bool is_ready() const noexcept { return valid() && m_state->is_ready(); }
@@ -148,16 +133,18 @@ class [[nodiscard]] shared_future {
     return detail::shared_awaiter<T>(*this);
   }
 
-  [[nodiscard]] detail::shared_state<T>* state() const noexcept { return m_state; }
+  [[nodiscard]] detail::shared_state<T>* state() const noexcept { return m_state.get(); }
 
  private:
-  detail::shared_state<T>* m_state = nullptr;
+  detail::counted_ptr<detail::shared_state<T>> m_state;
 };
 
 template <class T>
 shared_future<T> future<T>::share() && {
   if (!valid()) throw usage_error("share of a future that was already consumed or moved from");
-  return shared_future<T>(new detail::shared_state<T>(std::move(m_end)));
+  shared_future<T> shared(new detail::shared_state<T>(std::move(m_end)));
+  shared.state()->subscribe();
+  return shared;
 }
 
 }  // namespace starling
