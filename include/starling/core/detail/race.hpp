@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include <starling/core/detail/stoppable.hpp>
 #include <starling/core/error.hpp>
 #include <starling/core/future.hpp>
 
@@ -24,12 +25,9 @@ class race_block final : public pooled<block_kind::state> {
   static constexpr std::size_t interrupted = none - 1;
   static constexpr std::size_t cancelled = none - 2;
 
-  explicit race_block(std::span<state_base* const> inputs) : m_entries(inputs.size()) {
-    for (std::size_t i = 0; i < inputs.size(); ++i) {
-      m_entries[i].notify = &on_ready;
-      m_entries[i].block = this;
-      m_entries[i].input = inputs[i];
-    }
+  explicit race_block(std::span<state_base* const> inputs) {
+    m_entries.reserve(inputs.size());
+    for (state_base* input : inputs) m_entries.push_back({{&on_ready}, this, input});
   }
 
   /// Subscribes to the inputs; `waiting` is not resumed before `meet`. False: an input is ready.
@@ -118,7 +116,7 @@ class race_awaiter {
     race_block& block = *m_block;
     mark_suspended(h.promise(), await_kind::join, &block, &race_block::withdraw_waiter, at);
     if (!block.subscribe(h.promise())) return confirm_suspended(h.promise(), false);
-    if (m_stop.stop_possible()) m_on_stop.emplace(std::move(m_stop), canceller{&block});
+    if (m_stop.stop_possible()) m_on_stop.emplace(std::move(m_stop), canceller<race_block>{&block});
     return confirm_suspended(h.promise(), !block.meet());
   }
 
@@ -132,14 +130,9 @@ class race_awaiter {
   }
 
  private:
-  struct canceller {
-    race_block* block;
-    void operator()() const noexcept { block->cancel(); }
-  };
-
   race_block* m_block;  // freed by the last reference: `finish` or a notification
   std::stop_token m_stop;
-  std::optional<std::stop_callback<canceller>> m_on_stop;
+  std::optional<std::stop_callback<canceller<race_block>>> m_on_stop;
 };
 
 }  // namespace starling::detail

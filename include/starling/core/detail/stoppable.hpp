@@ -10,6 +10,13 @@
 
 namespace starling::detail {
 
+/// What a stop token calls: ends the wait of `target`.
+template <class Target>
+struct canceller {
+  Target* target;
+  void operator()() const noexcept { target->cancel(); }
+};
+
 /// Awaiter whose wait a stop token may end.
 ///
 /// `Base::cancel()` may be called on any thread from before `await_suspend` until `await_resume`,
@@ -28,8 +35,9 @@ class stoppable {
 
   template <runtime_promise Promise>
   bool await_suspend(std::coroutine_handle<Promise> h, const detail::call_location& at = {}) {
-    m_on_stop.emplace(std::move(m_stop), canceller{&m_base});  // cancels here if already stopped
-    return m_base.await_suspend(h, at);  // once suspended, this object may be destroyed
+    m_on_stop.emplace(std::move(m_stop),
+                      canceller<Base>{&m_base});  // cancels here if already stopped
+    return m_base.await_suspend(h, at);           // once suspended, this object may be destroyed
   }
 
   decltype(auto) await_resume() {
@@ -38,14 +46,9 @@ class stoppable {
   }
 
  private:
-  struct canceller {
-    Base* base;
-    void operator()() const noexcept { base->cancel(); }
-  };
-
   Base m_base;
   std::stop_token m_stop;
-  std::optional<std::stop_callback<canceller>> m_on_stop;
+  std::optional<std::stop_callback<canceller<Base>>> m_on_stop;
 };
 
 }  // namespace starling::detail
