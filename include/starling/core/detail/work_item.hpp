@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-
 #include <starling/core/detail/promise_base.hpp>
 
 namespace starling::detail {
