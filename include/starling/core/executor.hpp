@@ -59,9 +59,7 @@ struct executor::move_awaiter {
                      const detail::call_location& at = {}) noexcept {
     detail::promise_base& c = h.promise();
     detail::mark_suspended(c, await_kind::ready, nullptr, nullptr, at);
-    c.home = target.m_home;
-    c.pinned = target.m_pinned;
-    c.priority = target.m_priority;
+    c.assign(target.m_home, target.m_pinned, target.m_priority);
     detail::schedule(c);
   }
   void await_resume() const noexcept {}

@@ -36,12 +36,6 @@ namespace detail {
   return *here;
 }
 
-inline void wake_consumer(state_base::word waiting) noexcept {
-  if (promise_base* consumer = state_base::as_coroutine(waiting)) return schedule(*consumer);
-  callback& c = state_base::as_callback(waiting);
-  c.notify(c);
-}
-
 /// Publishes the stored result of a producer other than a finishing coroutine, and notifies the
 /// waiter.
 template <class T>
@@ -50,7 +44,9 @@ void complete(state<T>& s) noexcept {
   const state_base::word waiting = on_worker ? s.publish_on_worker() : s.publish();
   if (waiting == state_base::pending) return;
   if (waiting == state_base::abandoned) return s.destroy();
-  wake_consumer(waiting);
+  if (promise_base* consumer = state_base::as_coroutine(waiting)) return schedule(*consumer);
+  callback& c = state_base::as_callback(waiting);
+  c.notify(c);
 }
 
 /// Owner of the consumer's end of a state.
@@ -192,9 +188,7 @@ namespace detail {
 template <class T>
 [[nodiscard]] future<T> make_spawned(task_promise<T>& p, worker& home, bool pinned,
                                      starling::priority priority) noexcept {
-  p.home = &home;
-  p.pinned = pinned;
-  p.priority = priority;
+  p.assign(&home, pinned, priority);
   p.spawned = true;
   p.in_frame = true;
   return future<T>(&p);
@@ -204,9 +198,7 @@ template <class T>
 template <class T>
 void make_posted(task_promise<T>& p, worker& home, bool pinned,
                  starling::priority priority) noexcept {
-  p.home = &home;
-  p.pinned = pinned;
-  p.priority = priority;
+  p.assign(&home, pinned, priority);
   p.spawned = true;
   p.posted = true;
   p.start_abandoned();

@@ -177,9 +177,7 @@ class [[nodiscard]] task {
       detail::promise_base& waiting = parent.promise();
       promise_type& child = m_frame.promise();
       waiting.await_child(at);
-      child.home = waiting.home;
-      child.pinned = waiting.pinned;
-      child.priority = waiting.priority;
+      child.assign(waiting.home, waiting.pinned, waiting.priority);
       child.set_parent(waiting);
       return detail::worker::current()->transfer(child);
     }

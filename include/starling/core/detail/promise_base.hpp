@@ -106,6 +106,13 @@ struct promise_base {
     return std::coroutine_handle<promise_base>::from_promise(*this);
   }
 
+  /// Sets where and in which order the coroutine runs.
+  void assign(worker* to, bool is_pinned, starling::priority order) noexcept {
+    home = to;
+    pinned = is_pinned;
+    priority = order;
+  }
+
   /// Records that the coroutine is about to await a child.
   void await_child(const std::source_location& at) noexcept {
     kind.store(await_kind::child, std::memory_order_relaxed);
