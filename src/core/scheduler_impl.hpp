@@ -33,8 +33,6 @@ class scheduler_impl {
   /// Stops the scheduler in the child of a fork. The child has no workers, except the forking
   /// thread if that was a worker: this worker then leaves its loop.
   void stop_in_child() noexcept { m_stopping.store(true, std::memory_order_relaxed); }
-  scheduler_impl(const scheduler_impl&) = delete;
-  scheduler_impl& operator=(const scheduler_impl&) = delete;
 
   [[nodiscard]] runtime& facade() const noexcept { return m_facade; }
   [[nodiscard]] const runtime_options& options() const noexcept { return m_options; }

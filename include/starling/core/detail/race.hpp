@@ -105,8 +105,6 @@ class race_awaiter {
  public:
   explicit race_awaiter(std::span<state_base* const> inputs, std::stop_token stop = {})
       : m_block(new race_block(inputs)), m_stop(std::move(stop)) {}
-  race_awaiter(const race_awaiter&) = delete;
-  race_awaiter& operator=(const race_awaiter&) = delete;
 
   bool await_ready() const noexcept { return false; }
 

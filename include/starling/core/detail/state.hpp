@@ -209,9 +209,6 @@ class state : public state_base {
 template <class T>
 class block_state : public state<T> {
  public:
-  block_state() noexcept = default;
-  block_state(const block_state&) = delete;
-  block_state& operator=(const block_state&) = delete;
   ~block_state() { this->result.clear(); }
 
   void (*free)(block_state&) noexcept = nullptr;

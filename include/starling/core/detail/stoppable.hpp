@@ -28,8 +28,6 @@ class stoppable {
   template <class... Args>
   explicit stoppable(std::stop_token stop, Args&&... args)
       : m_base(std::forward<Args>(args)...), m_stop(std::move(stop)) {}
-  stoppable(const stoppable&) = delete;
-  stoppable& operator=(const stoppable&) = delete;
 
   bool await_ready() const noexcept { return false; }
 

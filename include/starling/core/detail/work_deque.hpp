@@ -16,8 +16,6 @@ template <class T>
 class work_deque {
  public:
   work_deque() { m_ring.store(grow_to(256), std::memory_order_relaxed); }
-  work_deque(const work_deque&) = delete;
-  work_deque& operator=(const work_deque&) = delete;
 
   /// Adds an item. False: the ring is full and a larger ring could not be allocated. Owner only.
   [[nodiscard]] bool push(T* item) noexcept {

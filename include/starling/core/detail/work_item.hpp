@@ -20,8 +20,6 @@ class work_item {
     m_queued.kind.store(await_kind::ready, std::memory_order_relaxed);
     m_queued.created = name;
   }
-  work_item(const work_item&) = delete;
-  work_item& operator=(const work_item&) = delete;
 
   [[nodiscard]] promise_base& queued() noexcept { return m_queued; }
   [[nodiscard]] static work_item& of(promise_base& queued) noexcept {

@@ -29,8 +29,6 @@ class worker {
  public:
   worker(scheduler_impl& owner, unsigned index, idle_board& board);
   ~worker();
-  worker(const worker&) = delete;
-  worker& operator=(const worker&) = delete;
 
   /// Returns the worker of the calling thread, or null on a thread outside every scheduler.
   [[nodiscard]] static worker* current() noexcept;
