@@ -8,15 +8,9 @@
 
 namespace starling::detail {
 
-/// Returns a text of g++ or clang that ends with the name of T.
-template <class T>
-constexpr const char* spelled() noexcept {
-  return __PRETTY_FUNCTION__;
-}
-
 template <class T>
 constexpr bool is_lambda() noexcept {
-  const std::string_view name = spelled<T>();
+  const std::string_view name = __PRETTY_FUNCTION__;  // ends with the name of T
   const auto begin = name.rfind("<lambda(");
   // A lambda that is only a template argument of T does not count.
   if (begin == name.npos) return name.find("[T = (lambda at ") != name.npos;

@@ -124,7 +124,9 @@ struct promise_base {
   /// the result, until `free_block`.
   static void operator delete(void* frame, std::size_t size) noexcept {
     auto& left = std::coroutine_handle<promise_base>::from_address(frame).promise();
-    left.block_size = granules(size);
+    // All sizes beyond the pool's classes give the same number, as the pool treats them alike.
+    left.block_size =
+        std::uint8_t(std::min((size + pool_granule - 1) / pool_granule, pool_classes + 1));
     if (!left.ended) left.free_block();
   }
   /// Frees the block of a destroyed coroutine whose result is destroyed, too.
@@ -133,12 +135,6 @@ struct promise_base {
     // that frame is constructed.
     new (&kind) std::atomic<await_kind>(await_kind::not_started);
     pool_deallocate(block_kind::frame, handle().address(), block_size * pool_granule);
-  }
-
- private:
-  /// All sizes beyond the pool's classes give the same number, as the pool treats them alike.
-  [[nodiscard]] static std::uint8_t granules(std::size_t size) noexcept {
-    return std::uint8_t(std::min((size + pool_granule - 1) / pool_granule, pool_classes + 1));
   }
 };
 
