@@ -19,6 +19,7 @@ class machine {
     static const machine m;
     return m;
   }
+  /// Returns the number of cores in the affinity mask; at least 1.
   [[nodiscard]] unsigned cores() const { return m_cores; }
 
   void bind(unsigned index) const {
@@ -52,8 +53,8 @@ class machine {
 
 /// The number of workers of this process that are bound to each core.
 struct claims {
-  std::mutex mutex;
-  std::vector<unsigned> of_core = std::vector<unsigned>(allowed_cores(), 0);  // guarded by mutex
+  std::mutex mutex;  // guards of_core
+  std::vector<unsigned> of_core = std::vector<unsigned>(machine::instance().cores(), 0);
 };
 
 claims& all_claims() {
@@ -63,11 +64,10 @@ claims& all_claims() {
 
 }  // namespace
 
-unsigned allowed_cores() { return machine::instance().cores(); }
-
 unsigned default_workers() {
   const unsigned limit = cpu_limit("/");
-  return limit == 0 ? allowed_cores() : std::min(limit, allowed_cores());
+  const unsigned cores = machine::instance().cores();
+  return limit == 0 ? cores : std::min(limit, cores);
 }
 
 core_claim::core_claim(binding wanted, unsigned workers) {

@@ -7,8 +7,6 @@
 
 namespace starling::detail {
 
-/// Returns the number of cores in the affinity mask of this process (hwloc); at least 1.
-[[nodiscard]] unsigned allowed_cores();
 /// Returns the default number of workers of a runtime: one for each allowed core, within the CPU
 /// limit of the process's control groups.
 [[nodiscard]] unsigned default_workers();
