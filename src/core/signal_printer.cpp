@@ -33,9 +33,10 @@ void on_signal(int) {
   errno = saved;
 }
 
-bool is_ours() noexcept {
+/// Returns the handler of SIGQUIT; SIG_ERR if it is unknown.
+auto handler() noexcept {
   struct sigaction current {};
-  return ::sigaction(SIGQUIT, nullptr, &current) == 0 && current.sa_handler == &on_signal;
+  return ::sigaction(SIGQUIT, nullptr, &current) == 0 ? current.sa_handler : SIG_ERR;
 }
 
 /// Waits for the next request. A debugger that attaches may interrupt the read.
@@ -53,8 +54,7 @@ void loop() noexcept {
 }  // namespace
 
 void signal_printer::start() noexcept {
-  struct sigaction current {};
-  if (::sigaction(SIGQUIT, nullptr, &current) != 0 || current.sa_handler != SIG_DFL) return;
+  if (handler() != SIG_DFL) return;
   try {
     if (s_pipe[1] < 0 && ::pipe2(s_pipe, O_CLOEXEC) != 0)
       throw_no_descriptor("the list on SIGQUIT", errno);
@@ -70,13 +70,13 @@ void signal_printer::start() noexcept {
 
 void signal_printer::stop() noexcept {
   if (!m_thread.joinable()) return;
-  if (is_ours()) std::signal(SIGQUIT, SIG_DFL);
+  if (handler() == &on_signal) std::signal(SIGQUIT, SIG_DFL);
   request(end);
   m_thread.join();
 }
 
 void signal_printer::leave_in_child() noexcept {
-  if (is_ours()) std::signal(SIGQUIT, SIG_DFL);
+  if (handler() == &on_signal) std::signal(SIGQUIT, SIG_DFL);
   for (int& fd : s_pipe)
     if (fd >= 0) ::close(std::exchange(fd, -1));  // the parent's thread reads there
   new (&m_thread) std::thread;                    // no thread to join in the child
