@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstddef>
-#include <cstring>
-
 #include <starling/net/message.hpp>
 
 namespace starling::detail {
@@ -25,26 +22,20 @@ class held_blocks {
 
   void add(message_block* b) noexcept {
     b->next = m_first;
-    set_previous(b, nullptr);
-    if (m_first != nullptr) set_previous(m_first, b);
+    previous(*b) = nullptr;
+    if (m_first != nullptr) previous(*m_first) = b;
     m_first = b;
   }
   void remove(message_block* b) noexcept {
-    message_block* const before = previous(b);
+    message_block* const before = previous(*b);
     (before == nullptr ? m_first : before->next) = b->next;
-    if (b->next != nullptr) set_previous(b->next, before);
+    if (b->next != nullptr) previous(*b->next) = before;
   }
 
  private:
-  /// Offset of the back link in the block's room: between the peer pointer and the header.
-  static constexpr std::size_t place = sizeof(void*);
-  static message_block* previous(const message_block* b) noexcept {
-    message_block* found = nullptr;
-    std::memcpy(&found, b->room + place, sizeof found);
-    return found;
-  }
-  static void set_previous(message_block* b, message_block* to) noexcept {
-    std::memcpy(b->room + place, &to, sizeof to);
+  /// Returns the back link in the block's room, between the peer pointer and the header.
+  static message_block*& previous(message_block& b) noexcept {
+    return *reinterpret_cast<message_block**>(b.room + sizeof(void*));
   }
   message_block* m_first = nullptr;
 };

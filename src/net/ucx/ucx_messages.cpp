@@ -15,13 +15,6 @@ namespace {
 /// the data.
 constexpr std::size_t largest_small = 2048;
 
-template <class T>
-T load(const std::byte* from) noexcept {
-  T value;
-  std::memcpy(&value, from, sizeof value);
-  return value;
-}
-
 }  // namespace
 
 void ucx_transport::send(int to, unsigned number, message m) {
@@ -235,25 +228,21 @@ ucs_status_t ucx_transport::receive(const raw_message& m) noexcept {
   if (from.state.has_failed()) return UCS_OK;
   if (header.destroyed > from.returned) {
     const std::uint64_t more = header.destroyed - from.returned;
-    if (!from.window.has_taken(more)) {
-      refuse(from, "it has destroyed more messages than it was sent");
-      return UCS_OK;
-    }
+    if (!from.window.has_taken(more))
+      return refuse(from,
+                    {UCS_ERR_REJECTED, {}, "it has destroyed more messages than it was sent"});
     from.window.give_back(more);
     from.returned = header.destroyed;
     pump(from);
   }
   if (header.number == credit_number || from.state.has_failed()) return UCS_OK;
-  if (header.position < from.next_taken) {
-    refuse(from, "a message came twice");
-    return UCS_OK;
-  }
+  if (header.position < from.next_taken)
+    return refuse(from, {UCS_ERR_REJECTED, {}, "a message came twice"});
   message_block* b = nullptr;
   try {
     b = message_block::make(m.first.size() + m.bytes);
   } catch (const std::bad_alloc&) {
-    fail(from, {UCS_ERR_NO_MEMORY});
-    return UCS_OK;
+    return refuse(from, {UCS_ERR_NO_MEMORY});
   }
   b->from = from.rank;
   b->number = header.number;
@@ -299,7 +288,9 @@ void ucx_transport::on_data(void* request, ucs_status_t status, std::size_t, voi
 
 void ucx_transport::take(peer& from, message_block* b) noexcept {
   const auto position = [](const message_block& m) {
-    return load<std::uint64_t>(header_place(m) + offsetof(wire_header, position));
+    std::uint64_t found = 0;
+    std::memcpy(&found, header_place(m) + offsetof(wire_header, position), sizeof found);
+    return found;
   };
   // A goodbye does not count against the window: it is sent ahead of the waiting messages.
   b->keeper = b->number == leave_number ? nullptr : this;

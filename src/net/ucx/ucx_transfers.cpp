@@ -18,10 +18,6 @@ std::uint64_t wire_tag(int from, std::uint64_t tag, std::uint64_t code) noexcept
 
 }  // namespace
 
-void ucx_transport::start_send(transfer& t) { begin(t, false); }
-
-void ucx_transport::start_receive(transfer& t) { begin(t, true); }
-
 void ucx_transport::cancel_receive(transfer& t) noexcept {
   const section here(*this);
   const auto* const pending = static_cast<pending_transfer*>(t.state.request);

@@ -6,6 +6,8 @@
 #include <cstring>
 #include <thread>
 
+#include <fmt/format.h>
+
 #include "make_ucx.hpp"
 #include "resources.hpp"
 
@@ -20,9 +22,6 @@ constexpr unsigned rounds_a_look = 64;
 constexpr unsigned enough_doubt = 1000;
 
 }  // namespace
-
-ucx_transport::ucx_transport(bootstrap& ranks, const options& o)
-    : ucx_transport(ranks, o, all_processes(ranks)) {}
 
 ucx_transport::ucx_transport(bootstrap& ranks, const options& o,
                              const std::vector<process_location>& processes)
@@ -83,7 +82,15 @@ ucx_transport::~ucx_transport() {
 void ucx_transport::finish() {
   std::vector<message> farewells_to_all;
   for (int to = 0; to < size(); ++to) farewells_to_all.emplace_back(0);
-  begin_finish();
+  {
+    const std::lock_guard only(m_progress);
+    const section here(*this);
+    for (const auto& p : m_peers)  // lost ranks first: other ranks may have left because of them
+      if (p->state.is_lost()) throw describe(*p);
+    for (const auto& p : m_peers)
+      if (p->state.has_left()) throw describe(*p);
+    m_farewells.begin_round();
+  }
   for (const auto& p : m_peers) {
     if (p->rank == m_rank) continue;
     const section here(*this);
@@ -100,16 +107,6 @@ void ucx_transport::finish() {
     if (m_lost) throw *m_lost;
     if (m_farewells.are_complete() && m_sending.load(std::memory_order_relaxed) == 0) return;
   }
-}
-
-void ucx_transport::begin_finish() {
-  const std::lock_guard only(m_progress);
-  const section here(*this);
-  for (const auto& p : m_peers)  // lost ranks first: other ranks may have left because of them
-    if (p->state.is_lost()) throw describe(*p);
-  for (const auto& p : m_peers)
-    if (p->state.has_left()) throw describe(*p);
-  m_farewells.begin_round();
 }
 
 // --- progress
@@ -261,10 +258,12 @@ void ucx_transport::miss(int rank, std::chrono::milliseconds silence) noexcept {
   fail(*m_peers[std::size_t(rank)], {UCS_ERR_TIMED_OUT, silence});
 }
 
-/// Fails a rank for an invalid message. The message has the rank's code, so the rank has sent it,
-/// unless it was corrupted on the way.
-void ucx_transport::refuse(peer& p, const char* forgery) noexcept {
-  fail(p, {UCS_ERR_REJECTED, {}, forgery});
+/// Fails a rank for a message that is invalid or finds no memory, and returns the status by which
+/// UCX drops it. The message has the rank's code, so the rank has sent it, unless it was corrupted
+/// on the way.
+ucs_status_t ucx_transport::refuse(peer& p, const failure_cause& why) noexcept {
+  fail(p, why);
+  return UCS_OK;
 }
 
 /// Applies an event other than `end` to the peer's state, and carries out the action. `why`: the
@@ -320,23 +319,20 @@ void ucx_transport::disconnect(peer& p) noexcept {
 }
 
 rank_failure ucx_transport::describe(const peer& p) const {
-  if (p.state.phase() == peer_phase::left)
-    return rank_failure("rank " + std::to_string(p.rank) + " (" + p.name + ") has left", p.rank);
-  const double silent = std::chrono::duration<double>(clock::now() - p.heard).count();
-  char ago[32];
-  std::snprintf(ago, sizeof ago, "%.1f", silent);
-  std::string why = std::string(" has gone: ") + ucs_status_string(p.cause.status);
-  if (p.cause.silence) why = " gives no sign of life, as if it or the network had stopped";
+  const std::string who = fmt::format("rank {} ({})", p.rank, p.name);
+  if (p.state.phase() == peer_phase::left) return rank_failure(who + " has left", p.rank);
+  std::string why = fmt::format("has gone: {}", ucs_status_string(p.cause.status));
+  if (p.cause.silence) why = "gives no sign of life, as if it or the network had stopped";
   if (p.cause.forgery != nullptr)
-    why = std::string(" has sent an invalid message: ") + p.cause.forgery;
-  return rank_failure("rank " + std::to_string(p.rank) + " (" + p.name + ")" + why +
-                          "; its last sign of life was " + ago + " s ago",
-                      p.rank);
+    why = fmt::format("has sent an invalid message: {}", p.cause.forgery);
+  const double silent = std::chrono::duration<double>(clock::now() - p.heard).count();
+  return rank_failure(
+      fmt::format("{} {}; its last sign of life was {:.1f} s ago", who, why, silent), p.rank);
 }
 
 std::unique_ptr<transport> make_ucx_transport(bootstrap& ranks, const transport::options& o) {
   require_open_files(ranks.size());
-  return std::make_unique<ucx_transport>(ranks, o);
+  return std::make_unique<ucx_transport>(ranks, o, all_processes(ranks));
 }
 
 }  // namespace starling::detail

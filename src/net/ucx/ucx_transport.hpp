@@ -38,7 +38,6 @@ namespace starling::detail {
 /// transfer is submitted, and the holder of the lock begins it before it releases the lock.
 class ucx_transport final : public transport, message_keeper {
  public:
-  ucx_transport(bootstrap& ranks, const options& o);
   ucx_transport(bootstrap& ranks, const options& o, const std::vector<process_location>& processes);
   ~ucx_transport() override;
 
@@ -48,8 +47,8 @@ class ucx_transport final : public transport, message_keeper {
 
   void send(int to, unsigned number, message m) override;
   bool is_congested(int to) const noexcept override;
-  void start_send(transfer& t) override;
-  void start_receive(transfer& t) override;
+  void start_send(transfer& t) override { begin(t, false); }
+  void start_receive(transfer& t) override { begin(t, true); }
   void cancel_receive(transfer& t) noexcept override;
   void cancel_transfers() noexcept override;
   bool progress() noexcept override;
@@ -201,7 +200,7 @@ class ucx_transport final : public transport, message_keeper {
                      std::span<std::byte> to) noexcept;
   void suspect(peer& p, ucs_status_t why) noexcept;
   void fail(peer& p, const failure_cause& why) noexcept { react(p, peer_event::failure, why); }
-  void refuse(peer& p, const char* forgery) noexcept;
+  [[nodiscard]] ucs_status_t refuse(peer& p, const failure_cause& why) noexcept;
   void react(peer& p, peer_event e) noexcept { react(p, e, failure_cause()); }
   void react(peer& p, peer_event e, const failure_cause& why) noexcept;
   void refuse_unauthenticated() noexcept;
@@ -231,7 +230,6 @@ class ucx_transport final : public transport, message_keeper {
 
   void connect(bootstrap& ranks, const std::vector<std::string>& addresses);
   void begin(transfer& t, bool is_receive);
-  void begin_finish();
   void wake() noexcept;
   [[nodiscard]] rank_failure describe(const peer& p) const;
 
