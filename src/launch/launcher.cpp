@@ -22,8 +22,6 @@ constexpr int timeout_exit_code = 124;  // as timeout(1)
 
 }  // namespace
 
-launcher::~launcher() = default;
-
 int launcher::run() {
   start_all();
   while (any_group_lives()) step();
@@ -57,9 +55,8 @@ int launcher::lost_output() {
 void launcher::step() {
   std::vector<pollfd> polled;
   polled.push_back({m_signals.get(), POLLIN, 0});
-  for (sink* out : {&m_output, &m_errors}) {
-    if (!out->is_empty()) polled.push_back({out->fd(), POLLOUT, 0});
-  }
+  for (const sink* out : {&m_output, &m_errors})  // poll() ignores -1
+    polled.push_back({out->is_empty() ? -1 : out->fd(), POLLOUT, 0});
   const std::size_t first_stream = polled.size();
   std::vector<labelled_stream*> streams;
   for (labelled_stream& stream : m_streams) {
@@ -71,9 +68,8 @@ void launcher::step() {
   if (::poll(polled.data(), polled.size(), milliseconds_to_deadline()) < 0 && errno != EINTR) {
     throw error(fmt::format("poll: {}", std::strerror(errno)));
   }
-  for (std::size_t i = 1; i < first_stream; ++i) {
-    if (polled[i].revents != 0) (polled[i].fd == m_output.fd() ? m_output : m_errors).write_some();
-  }
+  if (polled[1].revents != 0) m_output.write_some();
+  if (polled[2].revents != 0) m_errors.write_some();
   for (std::size_t i = 0; i < streams.size(); ++i) {
     if (polled[first_stream + i].revents != 0) streams[i]->read_some();
   }
@@ -85,10 +81,9 @@ void launcher::step() {
 
 int launcher::milliseconds_to_deadline() const {
   auto soonest = clock::time_point::max();
-  if (m_time_is_over && !m_verdict) soonest = *m_time_is_over;
-  if (m_end_at) soonest = std::min(soonest, *m_end_at);
-  if (m_kill_at) soonest = std::min(soonest, *m_kill_at);
-  if (m_judge_at) soonest = std::min(soonest, *m_judge_at);
+  for (const auto& time :
+       {m_verdict ? std::nullopt : m_time_is_over, m_end_at, m_kill_at, m_judge_at})
+    soonest = std::min(soonest, time.value_or(soonest));
   if (soonest == clock::time_point::max()) return -1;
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(soonest - clock::now());
   return static_cast<int>(std::clamp<long>(left.count(), 0, 1'000'000));
@@ -96,11 +91,8 @@ int launcher::milliseconds_to_deadline() const {
 
 void launcher::check_time() {
   if (m_time_is_over && !m_verdict && clock::now() >= *m_time_is_over) {
-    const int ranks = running();
-    end_all({timeout_exit_code,
-             fmt::format("the {} s of --timeout are over; ended {} rank{}", m_options.timeout,
-                         ranks, ranks == 1 ? "" : "s"),
-             false});
+    end_running(timeout_exit_code,
+                fmt::format("the {} s of --timeout are over", m_options.timeout));
   }
   if (m_end_at && clock::now() >= *m_end_at) end_ranks();
   if (m_judge_at && clock::now() >= *m_judge_at) take_ended();
@@ -136,11 +128,7 @@ void launcher::take_signal(int number) {
     m_kill_at = clock::now();
     return;
   }
-  const int ranks = running();
-  end_all({128 + number,
-           fmt::format("got signal {} ({}); ended {} rank{}", number, ::strsignal(number), ranks,
-                       ranks == 1 ? "" : "s"),
-           false});
+  end_running(128 + number, fmt::format("got signal {} ({})", number, ::strsignal(number)));
 }
 
 void launcher::take_ended() {
@@ -220,6 +208,13 @@ void launcher::end_soon(int exit_code, std::string why) {
                                 std::chrono::duration<double>(m_options.grace));
 }
 
+/// Ends all ranks now, and adds the number of running ranks to `why`.
+void launcher::end_running(int exit_code, const std::string& why) {
+  const int ranks = running();
+  end_all(
+      {exit_code, fmt::format("{}; ended {} rank{}", why, ranks, ranks == 1 ? "" : "s"), false});
+}
+
 /// Ends all ranks now. `why` is the verdict unless there is one already.
 void launcher::end_all(verdict why) {
   const bool are_ended = m_verdict && !m_end_at;
@@ -271,13 +266,11 @@ void launcher::write_what_is_left() {
 }
 
 int launcher::running() const {
-  return static_cast<int>(
-      std::count_if(m_ranks.begin(), m_ranks.end(), [](const auto& one) { return one.running; }));
+  return static_cast<int>(std::ranges::count_if(m_ranks, &rank_state::running));
 }
 
 bool launcher::any_group_lives() const {
-  return std::any_of(m_ranks.begin(), m_ranks.end(),
-                     [](const auto& one) { return one.group_lives; });
+  return std::ranges::any_of(m_ranks, &rank_state::group_lives);
 }
 
 }  // namespace starling::launch

@@ -23,7 +23,6 @@ class launcher final : private rendezvous_events {
  public:
   /// @throws bootstrap_error if a resource cannot be created
   explicit launcher(options chosen);
-  ~launcher() override;
 
   /// Returns the exit code of the launcher.
   [[nodiscard]] int run();
@@ -54,7 +53,7 @@ class launcher final : private rendezvous_events {
   void start_all();
   void start_one(const start_settings& all, int rank, const cpu_set_t* processors);
   bool all_were_started(int failed_starts);
-  void plan_binding(std::vector<cpu_set_t>& shares);
+  [[nodiscard]] std::vector<cpu_set_t> plan_binding();
   [[nodiscard]] start_settings common_settings(int failed_starts) const;
   [[nodiscard]] int input_of(int rank) const;
 
@@ -71,6 +70,7 @@ class launcher final : private rendezvous_events {
   void judge(const end& one);
   void check_time();
   void end_soon(int exit_code, std::string why);
+  void end_running(int exit_code, const std::string& why);
   void end_all(verdict why);
   void end_ranks();
   void signal_all(int number);

@@ -126,14 +126,12 @@ start_settings launcher::common_settings(int failed_starts) const {
 }
 
 void launcher::start_all() {
-  std::vector<cpu_set_t> shares;
-  plan_binding(shares);
+  const std::vector<cpu_set_t> shares = plan_binding();
   pipe_ends failed_starts = new_pipe(m_options.ranks);
   const start_settings all = common_settings(failed_starts.in.get());
   for (int rank = 0; rank < m_options.ranks; ++rank) {
-    const auto mine = static_cast<std::size_t>(rank);
     try {
-      start_one(all, rank, shares.empty() ? nullptr : &shares[mine]);
+      start_one(all, rank, shares.empty() ? nullptr : &shares[static_cast<std::size_t>(rank)]);
     } catch (const error& fault) {
       end_all({1, fault.what()});
       break;
@@ -170,28 +168,30 @@ void launcher::start_one(const start_settings& all, int rank, const cpu_set_t* p
 }
 
 bool launcher::all_were_started(int failed_starts) {
-  start_failure failure{};
+  int failure = 0;  // errno
   if (::read(failed_starts, &failure, sizeof failure) != sizeof failure) return true;
-  const bool is_absent = failure.number == ENOENT;
+  const bool is_absent = failure == ENOENT;
   end_all(
       {is_absent ? 127 : 126,
        fmt::format("cannot run '{}': {}; name a program's file, as in ./app, or a program in PATH",
-                   m_options.program.front(), std::strerror(failure.number)),
+                   m_options.program.front(), std::strerror(failure)),
        false});
   return false;
 }
 
-void launcher::plan_binding(std::vector<cpu_set_t>& shares) {
-  if (!m_options.bind_cores) return;
+std::vector<cpu_set_t> launcher::plan_binding() {
+  std::vector<cpu_set_t> shares;
+  if (!m_options.bind_cores) return shares;
   const std::vector<core> cores = usable_cores();
   if (cores.size() < m_ranks.size()) {
     say(fmt::format("--bind core: {} ranks have only {} core{}: not bound", m_ranks.size(),
                     cores.size(), cores.size() == 1 ? "" : "s"));
-    return;
+    return shares;
   }
   for (int rank = 0; rank < m_options.ranks; ++rank) {
     shares.push_back(share_of(cores, rank, m_options.ranks));
   }
+  return shares;
 }
 
 }  // namespace starling::launch

@@ -50,12 +50,6 @@ void add_shares(std::vector<std::string>& variables, const start_settings& all,
                fmt::format("{}", std::max<std::size_t>(all.cores / std::size_t(all.ranks), 1)));
 }
 
-void reset_signals(const sigset_t& mask) {
-  // The launcher ignores SIGPIPE for itself. Its other dispositions are inherited.
-  std::signal(SIGPIPE, SIG_DFL);
-  ::sigprocmask(SIG_SETMASK, &mask, nullptr);
-}
-
 /// Runs the program in the forked process.
 [[noreturn]] void become_program(const start_settings& all, const rank_settings& mine,
                                  char* const* arguments, char* const* environment, pid_t launcher) {
@@ -67,9 +61,11 @@ void reset_signals(const sigset_t& mask) {
   if (mine.errors >= 0) ::dup2(mine.errors, 2);
   if (mine.processors) ::sched_setaffinity(0, sizeof *mine.processors, &*mine.processors);
   ::setrlimit(RLIMIT_NOFILE, &all.open_files);
-  reset_signals(all.signals);
+  // The launcher ignores SIGPIPE for itself. Its other dispositions are inherited.
+  std::signal(SIGPIPE, SIG_DFL);
+  ::sigprocmask(SIG_SETMASK, &all.signals, nullptr);
   ::execvpe(arguments[0], arguments, environment);
-  const start_failure failure{mine.rank, errno};
+  const int failure = errno;
   (void)!::write(all.failed_starts, &failure, sizeof failure);
   ::_exit(127);
 }

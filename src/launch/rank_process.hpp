@@ -21,13 +21,7 @@ struct start_settings {
   std::size_t cores = 1;  ///< shared by all ranks
   sigset_t signals{};     ///< signal mask at the program's start
   rlimit open_files{};
-  int failed_starts = -1;  ///< pipe for a start_failure; closed by exec
-};
-
-/// Report of a rank whose program cannot be run.
-struct start_failure {
-  int rank;
-  int number;  ///< errno
+  int failed_starts = -1;  ///< pipe for the errno of a failed exec; closed by exec
 };
 
 /// Descriptors and processors of one rank; -1 leaves a descriptor unchanged.

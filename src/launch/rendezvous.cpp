@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <functional>
+#include <utility>
 
 #include <fmt/ranges.h>
 #include <starling/net/bootstrap.hpp>
@@ -146,8 +148,7 @@ void rendezvous::read(connection& from) {
       } else if (from.rank < 0) {
         refuse(from, "it closed the connection without a message");
       }
-      from.fd.reset();
-      return;
+      return from.fd.reset();
     }
     from.reader.put(block, static_cast<std::size_t>(count));
     try {
@@ -170,7 +171,7 @@ void rendezvous::take(connection& from, const wire::message& whole) {
     case wire::kind::gather:
       return gather(from, whole);
     case wire::kind::missing:
-      return answer_missing(from);
+      return send_failure(from, who_is_missing());
     case wire::kind::abort: {
       wire::cursor body(whole.body);
       const auto exit_code = static_cast<int>(body.u32());
@@ -210,23 +211,20 @@ void rendezvous::gather(connection& from, const wire::message& contribution) {
     return refuse(from, fmt::format("it gave to round {}, in round {}", round, m_round));
   }
   mine.given = std::string(body.rest());
-  ++m_given;
   for (std::size_t rank = 0; rank < m_ranks.size(); ++rank) {
     if (m_ranks[rank].ended && !m_ranks[rank].given) {
       return send_failure(from, fmt::format("rank {} has ended", rank));
     }
   }
-  if (m_given < m_ranks.size()) return;
+  if (std::ranges::any_of(m_ranks, std::logical_not(), &rank_state::given)) return;
   std::vector<std::string> all;
   all.reserve(m_ranks.size());
   for (rank_state& one : m_ranks) {
-    all.push_back(std::move(*one.given));
-    one.given.reset();
+    all.push_back(*std::exchange(one.given, std::nullopt));
   }
   const auto answer = std::make_shared<const std::string>(
       wire::frame(wire::kind::gathered, wire::pack_gathered(m_round, all)));
   ++m_round;
-  m_given = 0;
   for (const auto& one : m_connections) {
     if (one->rank >= 0 && one->fd) send(*one, answer);
   }
@@ -258,8 +256,6 @@ std::string rendezvous::who_is_missing() const {
   return text;
 }
 
-void rendezvous::answer_missing(connection& to) { send_failure(to, who_is_missing()); }
-
 void rendezvous::refuse(connection& whom, const std::string& why) {
   if (!whom.fd) return;
   m_events.refused(fmt::format("refused {}: {}", whom.who(), why));
@@ -284,10 +280,7 @@ void rendezvous::flush(connection& to) {
                                  first.size() - to.sent_of_first, MSG_NOSIGNAL);
     if (count < 0 && errno == EINTR) continue;
     if (count < 0 && errno == EAGAIN) return;
-    if (count < 0) {  // closed by the peer; its earlier messages are still read
-      to.outgoing.clear();
-      return;
-    }
+    if (count < 0) return to.outgoing.clear();  // closed by the peer; its messages are still read
     to.sent_of_first += static_cast<std::size_t>(count);
     if (to.sent_of_first < first.size()) continue;
     to.outgoing.pop_front();

@@ -54,7 +54,6 @@ class rendezvous {
   void take(connection& from, const detail::wire::message& whole);
   void welcome(connection& from, const detail::wire::message& hello);
   void gather(connection& from, const detail::wire::message& contribution);
-  void answer_missing(connection& to);
   [[nodiscard]] std::string who_is_missing() const;
   void refuse(connection& whom, const std::string& why);
   void send(connection& to, std::shared_ptr<const std::string> bytes);
@@ -73,7 +72,6 @@ class rendezvous {
   detail::unique_fd m_listener;
   std::vector<std::unique_ptr<connection>> m_connections;  // oldest first
   std::vector<rank_state> m_ranks;
-  std::size_t m_given = 0;
   std::uint32_t m_round = 0;
 };
 
