@@ -56,8 +56,8 @@ class consumer_end {
   consumer_end() noexcept = default;
   explicit consumer_end(state<T>* s) noexcept : m_state(s) {}
   consumer_end(consumer_end&& other) noexcept : m_state(std::exchange(other.m_state, nullptr)) {}
-  consumer_end& operator=(consumer_end other) noexcept {
-    std::swap(m_state, other.m_state);
+  consumer_end& operator=(consumer_end&& other) noexcept {
+    const consumer_end old(std::exchange(m_state, std::exchange(other.m_state, nullptr)));
     return *this;
   }
   ~consumer_end() {

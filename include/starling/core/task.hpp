@@ -152,8 +152,8 @@ class [[nodiscard]] task {
   using value_type = T;
 
   task(task&& other) noexcept : m_frame(std::exchange(other.m_frame, nullptr)) {}
-  task& operator=(task other) noexcept {
-    std::swap(m_frame, other.m_frame);
+  task& operator=(task&& other) noexcept {
+    const task old(std::exchange(m_frame, std::exchange(other.m_frame, nullptr)));
     return *this;
   }
   ~task() {
