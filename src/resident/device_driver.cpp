@@ -6,7 +6,6 @@
 #include <span>
 #include <string>
 #include <thread>
-#include <utility>
 #include <vector>
 
 #include <starling/core/error.hpp>

@@ -3,9 +3,7 @@
 
 #include <chrono>
 #include <cstring>
-#include <new>
 #include <system_error>
-#include <utility>
 
 #include <starling/core/detail/system_resources.hpp>
 #include <starling/core/error.hpp>

@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <span>
 #include <type_traits>
-#include <utility>
 
 #include <starling/resident/detail/bytes.hpp>
 #include <starling/resident/detail/message.hpp>

@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <span>
 #include <type_traits>
-#include <utility>
 
 #include <starling/resident/chare.hpp>
 #include <starling/resident/detail/arguments.hpp>
