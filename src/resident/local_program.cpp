@@ -11,17 +11,9 @@
 #include "timeline.hpp"
 
 namespace starling::resident::detail {
-namespace {
-
-join_request checked(join_request r) {
-  check_options(r.chosen);
-  return r;
-}
-
-}  // namespace
 
 local_program::local_program(runtime& rt, const program_description& program, join_request request)
-    : m_runtime(&rt), m_request(checked(std::move(request))), m_program(program),
+    : m_runtime(&rt), m_request(std::move(request)), m_program(program),
       m_plan(m_request.chosen, m_program, m_request.arrays, m_request.is_traced) {
   const options& o = m_request.chosen;
   m_memory = o.place == place::host
@@ -136,11 +128,6 @@ void local_program::abandon() noexcept {
   m_memory->wake();
   m_memory->join();
   m_is_abandoned = true;
-}
-
-std::string loss_of(const host_link& link) {
-  if (host_group::load_acquire(&link.lost) == 0) return {};
-  return link.loss;
 }
 
 }  // namespace starling::resident::detail

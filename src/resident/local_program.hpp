@@ -2,7 +2,6 @@
 #pragma once
 
 #include <memory>
-#include <string>
 #include <vector>
 
 #include <starling/resident/detail/session.hpp>
@@ -47,7 +46,6 @@ class local_program {
   void abandon() noexcept;
 
   [[nodiscard]] driver& memory() noexcept { return *m_memory; }
-  [[nodiscard]] const driver& memory() const noexcept { return *m_memory; }
   [[nodiscard]] const world& shared() const noexcept { return m_memory->shared(); }
   [[nodiscard]] const std::vector<array_info>& arrays() const noexcept { return m_plan.arrays(); }
 
@@ -64,8 +62,5 @@ class local_program {
   bool m_is_over = false;
   bool m_is_abandoned = false;
 };
-
-/// Returns the error text of another rank that has lost a device; empty: there is none.
-[[nodiscard]] std::string loss_of(const host_link& link);
 
 }  // namespace starling::resident::detail

@@ -74,23 +74,24 @@ struct session::impl final : poller {
     if (n != before) host_group::store_release(&local->shared().link->host_took[device * 32], n);
   }
   [[nodiscard]] bool is_over(host_wait& wait) noexcept {
+    wait.is_satisfied = has_happened(wait);
+    return wait.is_satisfied || has_ended || is_cancelled || mailboxes.has_stray();
+  }
+  /// Returns whether the awaited event has happened; for `end` see `has_ended`.
+  [[nodiscard]] bool has_happened(host_wait& wait) noexcept {
     switch (wait.kind) {
       case wait_kind::message:
-        wait.is_satisfied = mailboxes.take(wait.mailbox, wait.received);
-        break;
+        return mailboxes.take(wait.mailbox, wait.received);
       case wait_kind::begin:
-        wait.is_satisfied = has_begun();
-        break;
+        return has_begun();
       case wait_kind::room:
-        wait.is_satisfied = has_room();
-        break;
+        return has_room();
       case wait_kind::quiescence:
-        wait.is_satisfied = is_quiescent();
-        break;
+        return is_quiescent();
       case wait_kind::end:
         break;
     }
-    return wait.is_satisfied || has_ended || is_cancelled || mailboxes.has_stray();
+    return false;
   }
   /// Returns whether the schedulers of all devices run.
   [[nodiscard]] bool has_begun() const noexcept {
@@ -122,11 +123,12 @@ struct session::impl final : poller {
       return std::make_exception_ptr(resident_error(mailboxes.text_of_stray()));
     if (local == nullptr) return nullptr;
     if (const auto error = local->memory().error()) return error;
-    if (const std::string lost = loss_of(*local->shared().link); !lost.empty())
+    const host_link& link = *local->shared().link;
+    if (host_group::load_acquire(&link.lost) != 0)
       return std::make_exception_ptr(
-          resident_error("a resident program failed: another rank: " + lost));
-    if (host_group::load_acquire(&local->shared().link->failed) == 0) return nullptr;
-    return make_error(local->shared().link->record, program, local->arrays());
+          resident_error(std::string("a resident program failed: another rank: ") + link.loss));
+    if (host_group::load_acquire(&link.failed) == 0) return nullptr;
+    return make_error(link.record, program, local->arrays());
   }
   void require_run() const {
     if (is_cancelled) throw usage_error("the run was ended, and with it a resident program");
@@ -307,25 +309,12 @@ end_report session::report() const {
 }
 
 std::string session::describe(const host_wait& w) const {
-  std::string text;
-  switch (w.kind) {
-    case wait_kind::message:
-      text = fmt::format("a message to host mailbox {} of a resident program", w.mailbox);
-      break;
-    case wait_kind::begin:
-      text = "the beginning of a resident program";
-      break;
-    case wait_kind::room:
-      text = "room for a message to a resident program";
-      break;
-    case wait_kind::quiescence:
-      text = "quiescence of a resident program";
-      break;
-    case wait_kind::end:
-      text = "the end of a resident program";
-      break;
-  }
-  return text + ", which has nothing to do any more" +
+  static constexpr const char* events[] = {"the beginning of", "", "room for a message to",
+                                           "quiescence of", "the end of"};  // by `wait_kind`
+  const std::string event = w.kind == wait_kind::message
+                                ? fmt::format("a message to host mailbox {} of", w.mailbox)
+                                : events[static_cast<int>(w.kind)];
+  return event + " a resident program, which has nothing to do any more" +
          describe_waits(m_impl->local->memory(), m_impl->local->shared(), m_impl->program,
                         m_impl->local->arrays()) +
          "\n   ";

@@ -101,6 +101,7 @@ void check_options(const options& o) {
 slab_plan::slab_plan(const options& chosen, const program_description& program,
                      const std::vector<array_request>& arrays, bool is_traced)
     : m_requests(&arrays) {
+  check_options(chosen);
   layout& l = m_layout;
   l.devices = chosen.ranks * chosen.devices;
   l.set_schedulers(chosen.schedulers);

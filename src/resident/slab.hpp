@@ -18,6 +18,7 @@ void check_options(const options& chosen);
 /// The memory layout of a program's slabs and their initial contents.
 class slab_plan {
  public:
+  /// @throws option_error as `check_options`; usage_error if an element's scheduler does not exist
   slab_plan(const options& chosen, const program_description& program,
             const std::vector<array_request>& arrays, bool is_traced);
 
