@@ -11,47 +11,29 @@ namespace starling::resident::detail {
 namespace {
 
 /// Throws usage_error. `maker`: the function that makes this kind of reference.
-[[noreturn]] void refuse(const std::string& what, std::string_view maker) {
+[[noreturn]] void refuse(const std::string& what, std::string_view maker = "create") {
   throw usage_error(fmt::format(
       "a host task names {}. References are made by `{}` of the same system", what, maker));
-}
-
-/// Returns the name of the chares of an array. @throws usage_error if the array does not exist or
-/// has another type.
-std::string_view require_type(const program_description& program,
-                              const std::vector<array_request>& arrays, const array_reference& to) {
-  if (to.number >= arrays.size())
-    refuse(fmt::format("array {}: this program has {}", to.number, arrays.size()), "create");
-  const std::uint32_t type = arrays[to.number].type;
-  const std::string_view name = program.chares[type].name;
-  if (to.type != type)
-    refuse(fmt::format("array {} as one of {}: it is one of {}", to.number,
-                       program.chares[to.type].name, name),
-           "create");
-  return name;
 }
 
 }  // namespace
 
 void require_array(const program_description& program, const std::vector<array_request>& arrays,
-                   const array_reference& to) {
-  const std::string_view name = require_type(program, arrays, to);
-  const std::size_t size = arrays[to.number].scheduler_of.size();
+                   const array_reference& to, std::optional<std::uint32_t> index) {
+  if (to.number >= arrays.size())
+    refuse(fmt::format("array {}: this program has {}", to.number, arrays.size()));
+  const array_request& array = arrays[to.number];
+  const std::string_view name = program.chares[array.type].name;
+  const std::size_t size = array.scheduler_of.size();
+  if (to.type != array.type)
+    refuse(fmt::format("array {} as one of {}: it is one of {}", to.number,
+                       program.chares[to.type].name, name));
+  if (index && *index >= size)
+    refuse(fmt::format("element {} of array {} ({}): it has {} elements", *index, to.number, name,
+                       size));
   if (to.count != size)
     refuse(fmt::format("array {} ({}) as one of {} elements: it has {}", to.number, name, to.count,
-                       size),
-           "create");
-}
-
-void require_element(const program_description& program, const std::vector<array_request>& arrays,
-                     const array_reference& to, std::uint32_t index) {
-  const std::string_view name = require_type(program, arrays, to);
-  const std::size_t size = arrays[to.number].scheduler_of.size();
-  if (index >= size)
-    refuse(fmt::format("element {} of array {} ({}): it has {} elements", index, to.number, name,
-                       size),
-           "create");
-  require_array(program, arrays, to);
+                       size));
 }
 
 std::uint32_t host_mailbox_table::add(std::size_t bytes) {

@@ -13,13 +13,11 @@
 /// Checks of references to arrays, elements and host mailboxes against those of a program.
 namespace starling::resident::detail {
 
-/// Checks a reference to an array. @throws usage_error, naming the requested and the existing
-/// arrays, if `arrays` of the program has none with that number, type and size
+/// Checks a reference to an array and, if there is an index, to its element. @throws usage_error,
+/// naming the requested and the existing arrays or elements, if `arrays` of the program has none
+/// with that number, type, size and index
 void require_array(const program_description& program, const std::vector<array_request>& arrays,
-                   const array_reference& to);
-/// Checks a reference to an array and one of its elements. @throws usage_error
-void require_element(const program_description& program, const std::vector<array_request>& arrays,
-                     const array_reference& to, std::uint32_t index);
+                   const array_reference& to, std::optional<std::uint32_t> index);
 
 /// The host mailboxes of a program with their values not received yet. Not thread-safe.
 class host_mailbox_table {

@@ -320,12 +320,8 @@ std::string session::describe(const host_wait& w) const {
          "\n   ";
 }
 
-void session::require_array(const array_reference& to) const {
-  detail::require_array(m_impl->program, m_impl->wanted.arrays, to);
-}
-
-void session::require_element(const array_reference& to, std::uint32_t index) const {
-  detail::require_element(m_impl->program, m_impl->wanted.arrays, to, index);
+void session::require_array(const array_reference& to, std::optional<std::uint32_t> index) const {
+  detail::require_array(m_impl->program, m_impl->wanted.arrays, to, index);
 }
 
 void session::require_host_mailbox(std::uint32_t number, std::size_t bytes) const {

@@ -199,7 +199,7 @@ class system {
   template <template <class> class Chare, auto Method, class... Args>
   task<void> invoke(element_ref<Chare> to, entry_name<Method>, Args... args) {
     detail::require_fit<Chare<context>, Method, Args...>();
-    m_session.require_element(reference_to<Chare>(to.array(), to.count()), to.index());
+    m_session.require_array(reference_to<Chare>(to.array(), to.count()), to.index());
     detail::message m;
     detail::write_plain<table, Method>(m, to.array(), to.index(), args...);
     m.set(detail::message_kind::numbered, m.storage(), m.has_reference());

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -155,11 +156,10 @@ class session {
   [[nodiscard]] end_report report() const;
   /// Returns the text of a wait for a hang report, with the elements that wait.
   [[nodiscard]] std::string describe(const host_wait& w) const;
-  /// Checks a reference of a host task: to an array of the program, to an element of that index, to
+  /// Checks a reference of a host task: to an array of the program and its element `index`, to
   /// a host mailbox for values of `bytes` bytes.
   /// @throws usage_error naming the requested and the existing objects
-  void require_array(const array_reference& to) const;
-  void require_element(const array_reference& to, std::uint32_t index) const;
+  void require_array(const array_reference& to, std::optional<std::uint32_t> index = {}) const;
   void require_host_mailbox(std::uint32_t number, std::size_t bytes) const;
 
   struct impl;
