@@ -116,43 +116,21 @@ std::string what(const failure_record& r, const program_description& program,
   return "?";
 }
 
-}  // namespace
-
-std::exception_ptr make_error(const failure_record& r, const program_description& program,
-                              const std::vector<array_info>& arrays) {
-  std::string who = fmt::format("scheduler {}", r.scheduler);
-  if (r.has_element != 0 && r.array < arrays.size())
-    who += fmt::format(", element {} of {}", r.index, program.chares[arrays[r.array].type].name);
-  if (r.entry != no_entry && r.entry < program.entries.size())
-    who += fmt::format(", entry method {}", program.entries[r.entry]);
-  const auto number = r.code == failure::by_user ? static_cast<std::uint32_t>(r.detail[0]) : 0;
-  return std::make_exception_ptr(resident_error(
-      fmt::format("a resident program failed: {}: {}", who, what(r, program, arrays)), number));
-}
-
-namespace {
-
-/// Reads a value at an address in a device's slab, as this process has mapped it.
-template <class T>
-T read_from(const driver& memory, const world& w, std::uint32_t device, const void* at) {
-  T value;
-  memory.read(device,
-              static_cast<std::uint64_t>(static_cast<const std::byte*>(at) - w.slabs[device]),
-              &value, sizeof(T));
-  return value;
-}
-
-void describe_element(const driver& memory, const world& w, std::uint32_t device,
-                      const element_state& e, const program_description& program,
-                      std::string_view name, std::string& text) {
+void describe_element(const driver& memory, std::uint32_t device, const element_state& e,
+                      const program_description& program, std::string_view name,
+                      std::string& text) {
   // In another process's slab, pointers are valid in that process only.
-  const bool is_here = w.slabs[device] <= reinterpret_cast<const std::byte*>(e.armed) &&
-                       reinterpret_cast<const std::byte*>(e.armed) < w.slabs[device] + w.l.bytes;
+  const world& w = memory.shared();
+  const auto offset_of = [slab = w.slabs[device]](const counter_state* c) {
+    return reinterpret_cast<std::uint64_t>(c) - reinterpret_cast<std::uint64_t>(slab);
+  };
+  const bool is_here = offset_of(e.armed) < w.l.bytes;
   if (!is_here && e.armed != nullptr)
     text +=
         fmt::format("\n    element {} of {}, on another rank, waits for arrivals", e.index, name);
   for (const counter_state* at = is_here ? e.armed : nullptr; at != nullptr;) {
-    const auto c = read_from<counter_state>(memory, w, device, at);
+    counter_state c;
+    memory.read(device, offset_of(at), &c, sizeof c);
     text += fmt::format("\n    element {} of {} waits for arrivals before {}: {} of {}", e.index,
                         name, program.entries[c.then.entry], c.arrived, c.wanted);
     at = c.next;
@@ -164,22 +142,34 @@ void describe_element(const driver& memory, const world& w, std::uint32_t device
 
 }  // namespace
 
-std::string describe_waits(const driver& memory, const world& w, const program_description& program,
+std::exception_ptr make_error(const failure_record& r, const program_description& program,
+                              const std::vector<array_info>& arrays) {
+  std::string who = fmt::format("scheduler {}", r.scheduler);
+  if (r.has_element != 0 && r.array < arrays.size())
+    who += fmt::format(", element {} of {}", r.index, program.chares[arrays[r.array].type].name);
+  if (r.entry < program.entries.size())  // not `no_entry`
+    who += fmt::format(", entry method {}", program.entries[r.entry]);
+  const auto number = r.code == failure::by_user ? static_cast<std::uint32_t>(r.detail[0]) : 0;
+  return std::make_exception_ptr(resident_error(
+      fmt::format("a resident program failed: {}: {}", who, what(r, program, arrays)), number));
+}
+
+std::string describe_waits(const driver& memory, const program_description& program,
                            const std::vector<array_info>& arrays) {
+  const layout& l = memory.shared().l;
   std::string text;
-  int told = 0, waiting = 0;
-  for (std::uint32_t device = 0; device < w.l.devices; ++device) {
+  int waiting = 0;
+  for (std::uint32_t device = 0; device < l.devices; ++device) {
     if (!memory.can_read(device)) continue;
     for (const array_info& info : arrays) {
       std::uint32_t slots = 0;
-      memory.read(device, info.firsts + w.l.schedulers * sizeof slots, &slots, sizeof slots);
+      memory.read(device, info.firsts + l.schedulers * sizeof slots, &slots, sizeof slots);
       for (std::uint32_t s = 0; s < slots; ++s) {
         element_state e;
         memory.read(device, info.objects + std::uint64_t(s) * info.stride, &e, sizeof e);
         if (e.armed == nullptr && e.stash.empty()) continue;
-        ++waiting;
-        if (++told > most_told) continue;
-        describe_element(memory, w, device, e, program, program.chares[info.type].name, text);
+        if (++waiting > most_told) continue;
+        describe_element(memory, device, e, program, program.chares[info.type].name, text);
       }
     }
   }

@@ -16,8 +16,7 @@ namespace starling::resident::detail {
 
 /// Returns the first waiting elements, a line for each reason. Valid at quiescence or after the
 /// end.
-[[nodiscard]] std::string describe_waits(const driver& memory, const world& w,
-                                         const program_description& program,
+[[nodiscard]] std::string describe_waits(const driver& memory, const program_description& program,
                                          const std::vector<array_info>& arrays);
 
 }  // namespace starling::resident::detail

@@ -315,8 +315,7 @@ std::string session::describe(const host_wait& w) const {
                                 ? fmt::format("a message to host mailbox {} of", w.mailbox)
                                 : events[static_cast<int>(w.kind)];
   return event + " a resident program, which has nothing to do any more" +
-         describe_waits(m_impl->local->memory(), m_impl->local->shared(), m_impl->program,
-                        m_impl->local->arrays()) +
+         describe_waits(m_impl->local->memory(), m_impl->program, m_impl->local->arrays()) +
          "\n   ";
 }
 
