@@ -36,10 +36,6 @@ static_assert(sizeof(origin) <= sizeof(memory_name::handle));
                   from.process, why));
 }
 
-}  // namespace
-
-namespace {
-
 /// Returns whether the system grants so much private memory. Memory with a descriptor is refused
 /// only when it is touched.
 bool is_possible(std::size_t bytes) noexcept {
@@ -51,8 +47,7 @@ bool is_possible(std::size_t bytes) noexcept {
 }  // namespace
 
 shared_memory::shared_memory(std::size_t bytes)
-    : m_bytes(bytes),
-      m_descriptor(static_cast<int>(memfd_create("starling resident", MFD_CLOEXEC))) {
+    : m_bytes(bytes), m_descriptor(memfd_create("starling resident", MFD_CLOEXEC)) {
   const bool is_there = m_descriptor >= 0 && is_possible(bytes) &&
                         ftruncate(m_descriptor, static_cast<off_t>(bytes + key_bytes)) == 0;
   if (is_there) map();
@@ -107,9 +102,7 @@ memory_name shared_memory::name() const noexcept {
   return result;
 }
 
-shared_memory::shared_memory(shared_memory&& other) noexcept
-    : m_data(std::exchange(other.m_data, nullptr)), m_bytes(std::exchange(other.m_bytes, 0)),
-      m_descriptor(std::exchange(other.m_descriptor, -1)) {}
+shared_memory::shared_memory(shared_memory&& other) noexcept { *this = std::move(other); }
 
 shared_memory& shared_memory::operator=(shared_memory&& other) noexcept {
   std::swap(m_data, other.m_data);
