@@ -71,8 +71,6 @@ class driver {
 
   [[nodiscard]] const world& shared() const noexcept { return m_world; }
   [[nodiscard]] device_range own() const noexcept { return m_own; }
-  /// Returns whether this rank has all devices of the program.
-  [[nodiscard]] bool is_alone() const noexcept { return m_own.count == m_world.l.devices; }
 
  protected:
   /// Makes the link accessible to the devices.
