@@ -8,6 +8,8 @@
 #include <thread>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include <starling/core/error.hpp>
 #include <starling/device/device.hpp>
 #include <starling/device/interop/cuda.hpp>
@@ -56,9 +58,9 @@ class device_driver final : public driver {
     const device_state& s = state_of(device);
     if (const auto name = s.dev->export_memory(s.slab.data())) return *name;
     throw usage_error(
-        "memory of device " + std::to_string(device - m_own.first) +
-        " cannot be given to other ranks, which a resident program of several needs: options "
-        "peer-memory=refuse or stage keep it back");
+        fmt::format("memory of device {} cannot be given to other ranks, which a resident program "
+                    "of several needs: options peer-memory=refuse or stage keep it back",
+                    device - m_own.first));
   }
   void map(std::uint32_t device, const memory_name& name) override {
     if (m_far != nullptr) return map_far(device, name);
@@ -91,17 +93,19 @@ class device_driver final : public driver {
     for (std::uint32_t d = m_own.first; d < m_own.end(); ++d) {
       const device_state& s = state_of(d);
       group_shape shape = m_shape;
-      if (shape.blocks == 0) shape.blocks = units_of(s);
+      if (shape.blocks == 0)
+        shape.blocks = s.multiprocessors != 0 ? static_cast<int>(s.multiprocessors)
+                                              : s.dev->properties().compute_units;
       const launch_result r = m_code(world_of(s), d, shape, s.kernel.native<cuda::native_stream>());
       if (r.error == 0) continue;
       end_own();  // not by scheduler 0, which may not run yet on its rank
       join();
-      throw device_error("the schedulers of a resident program could not be started on device " +
-                             std::to_string(d - m_own.first) + " (error " +
-                             std::to_string(r.error) + "): " + room_of(shape, s, r.most),
-                         r.error);
+      throw device_error(
+          fmt::format("the schedulers of a resident program could not be started on device {} "
+                      "(error {}): {}",
+                      d - m_own.first, r.error, room_of(shape, s, r.most)),
+          r.error);
     }
-    m_runs = true;
     if (m_world.l.trace_records != 0) compare_clocks();
   }
   void wake() noexcept override {}
@@ -168,27 +172,22 @@ class device_driver final : public driver {
     w.multiprocessors = s.multiprocessors;
     return w;
   }
-  [[nodiscard]] static int units_of(const device_state& s) noexcept {
-    return s.multiprocessors != 0 ? static_cast<int>(s.multiprocessors)
-                                  : s.dev->properties().compute_units;
-  }
-
   /// Returns the error text for schedulers that do not fit onto a device.
   [[nodiscard]] std::string room_of(const group_shape& shape, const device_state& s,
                                     int most) const {
-    std::string text = std::to_string(m_world.l.schedulers) + " groups of ";
-    if (shape.blocks != 1) text += std::to_string(shape.blocks) + " blocks of ";
-    text += std::to_string(shape.threads) +
-            " threads, and 64 more in each block that serve them, must fit onto " + target_text(s) +
-            " at once";
-    if (most != 0) text += "; there is room for " + std::to_string(most);
-    return text + ". Take fewer `schedulers`, `threads` or `group_blocks`";
+    return fmt::format(
+        "{} groups of {}{} threads, and 64 more in each block that serve them, must fit onto {} at "
+        "once{}. Take fewer `schedulers`, `threads` or `group_blocks`",
+        m_world.l.schedulers, shape.blocks == 1 ? "" : fmt::format("{} blocks of ", shape.blocks),
+        shape.threads,
+        s.multiprocessors == 0 ? "it" : fmt::format("{} of its multiprocessors", s.multiprocessors),
+        most == 0 ? "" : fmt::format("; there is room for {}", most));
   }
   void take_devices(std::uint32_t count) {
     device_set& all = devices(*m_runtime);
     if (count > all.count())
-      throw usage_error("a resident program wants " + std::to_string(count) +
-                        " devices, and the runtime has " + std::to_string(all.count()));
+      throw usage_error(fmt::format("a resident program wants {} devices, and the runtime has {}",
+                                    count, all.count()));
     for (std::uint32_t d = 0; d < count; ++d) {
       device& one = all.device(d);
       for (const device_state& s : m_devices)
@@ -209,10 +208,6 @@ class device_driver final : public driver {
             .multiprocessors =
                 static_cast<std::uint32_t>(reserved == nullptr ? 0 : reserved->compute_units())};
   }
-  [[nodiscard]] static std::string target_text(const device_state& s) {
-    if (s.multiprocessors == 0) return "it";
-    return std::to_string(s.multiprocessors) + " of its multiprocessors";
-  }
   static void settle(const stream& s) {
     while (!s.is_idle()) std::this_thread::yield();
   }
@@ -226,7 +221,7 @@ class device_driver final : public driver {
   }
   /// Returns whether a device is lost. Queries the CUDA driver in one of 4096 calls only.
   [[nodiscard]] bool has_lost_device() noexcept {
-    if (!m_runs || ++m_looks % looks_between_queries != 0) return false;
+    if (++m_looks % looks_between_queries != 0) return false;
     for (const device_state& s : m_devices)
       if (is_idle(s.kernel) && m_error != nullptr) return true;
     return false;
@@ -259,20 +254,18 @@ class device_driver final : public driver {
   std::span<std::byte> m_pinned;
   std::exception_ptr m_error;
   std::uint32_t m_looks = 0;
-  bool m_runs = false;
 };
 
 /// Returns the error text for a program that is not compiled for a granularity.
 std::string missing_code(granularity of) {
-  const char* const groups[granularities] = {"", ", starling::resident::cuda::cluster_group",
-                                             ", starling::resident::cuda::device_group"};
-  const char* const names[granularities] = {"", " whose granularity is cluster",
-                                            " whose granularity is device"};
-  const auto n = static_cast<std::size_t>(of);
-  return "there is no code of this resident program for a device" + std::string(names[n]) +
-         ": compile it in a .cu file with `template struct "
-         "starling::resident::cuda::instantiate<…" +
-         groups[n] + ">;`, or let it run on the host";
+  static constexpr const char* names[granularities] = {"", "cluster", "device"};
+  const char* const name = names[static_cast<int>(of)];
+  const bool is_block = of == granularity::block;
+  return fmt::format(
+      "there is no code of this resident program for a device{}: compile it in a .cu file with "
+      "`template struct starling::resident::cuda::instantiate<…{}>;`, or let it run on the host",
+      is_block ? "" : fmt::format(" whose granularity is {}", name),
+      is_block ? "" : fmt::format(", starling::resident::cuda::{}_group", name));
 }
 
 }  // namespace
