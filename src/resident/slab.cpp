@@ -12,7 +12,8 @@
 namespace starling::resident::detail {
 namespace {
 
-void require(bool fits, const char* option, std::uint64_t value, const char* accepted) {
+template <class Value>
+void require(bool fits, const char* option, Value value, const char* accepted) {
   if (!fits)
     throw option_error(fmt::format("resident option {} = {} cannot be used: it must be {}", option,
                                    value, accepted));
@@ -55,8 +56,8 @@ void check_group(const options& o) {
                    "a multiple of 32 up to 960 on a device");
   require(o.threads <= host_team::most, "threads", o.threads, "at most 64 on the host");
   const group_shape shape = shape_of(o);
-  require(shape.blocks <= host_team::most / shape.threads, "group_blocks",
-          std::uint64_t(shape.blocks), "so few on the host that a group has at most 64 threads");
+  require(shape.blocks <= host_team::most / shape.threads, "group_blocks", shape.blocks,
+          "so few on the host that a group has at most 64 threads");
 }
 
 template <class T>
@@ -92,10 +93,8 @@ void check_options(const options& o) {
   require(o.heap_bytes <= std::uint64_t(1) << 40, "heap_bytes", o.heap_bytes, "at most 2^40");
   require(std::has_single_bit(o.trace_records) && o.trace_records <= 1 << 20, "trace_records",
           o.trace_records, "a power of two up to 1048576");
-  if (!(o.stall_seconds > 0 && o.stall_seconds <= 3600))
-    throw option_error(
-        fmt::format("resident option stall_seconds = {} cannot be used: it must be from 0 to 3600",
-                    o.stall_seconds));
+  require(o.stall_seconds > 0 && o.stall_seconds <= 3600, "stall_seconds", o.stall_seconds,
+          "from 0 to 3600");
 }
 
 slab_plan::slab_plan(const options& chosen, const program_description& program,
