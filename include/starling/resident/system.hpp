@@ -78,6 +78,13 @@ class host_scheduler_of final : public host_scheduler {
   std::optional<step_trace<Group>> m_trace;
 };
 
+template <class Program, class Group>
+[[nodiscard]] std::unique_ptr<host_scheduler> make_host_scheduler(const world& w,
+                                                                  std::uint32_t self,
+                                                                  const group_shape& shape) {
+  return std::make_unique<host_scheduler_of<Program, Group>>(w, self, shape);
+}
+
 /// Returns the name of a chare template, without its arguments: `block` for `block<…>`.
 template <class Chare>
 [[nodiscard]] constexpr std::string_view chare_name() noexcept {
@@ -106,11 +113,7 @@ template <template <class> class... Chares>
                 "the chares of a program derive from starling::resident::chare");
   return {{{chare_name<Chares<cx>>(), sizeof(Chares<cx>)}...},
           names_of(entries_of_program<cx, Chares...>{}),
-          [](const world& w, std::uint32_t self,
-             const group_shape& shape) -> std::unique_ptr<host_scheduler> {
-            return std::make_unique<host_scheduler_of<program<Chares...>, host_group>>(w, self,
-                                                                                       shape);
-          },
+          &make_host_scheduler<program<Chares...>, host_group>,
           &code_of<program<Chares...>>,
           [](rank to, join_request request) {
             return async<&join_program_here<program<Chares...>>>(to, std::move(request));
@@ -227,13 +230,11 @@ class system {
   /// Waits for quiescence: no message of the program is queued, in flight or being processed.
   /// @throws resident_error; usage_error if the program ends first
   task<void> quiescence() {
-    detail::host_awaiter awaiter(m_session, detail::wait_kind::quiescence);
-    static_cast<void>(co_await awaiter);
+    co_await detail::host_awaiter(m_session, detail::wait_kind::quiescence);
   }
   /// Waits until the program has ended. @throws resident_error
   task<end_report> ended() {
-    detail::host_awaiter end(m_session, detail::wait_kind::end);
-    static_cast<void>(co_await end);
+    co_await detail::host_awaiter(m_session, detail::wait_kind::end);
     co_return m_session.report();
   }
 
@@ -266,10 +267,8 @@ class system {
     return {m_session.add_array(std::move(r)), count};
   }
   task<void> send(detail::message m) {
-    while (!m_session.try_send(m)) {
-      detail::host_awaiter room(m_session, detail::wait_kind::room);
-      static_cast<void>(co_await room);
-    }
+    while (!m_session.try_send(m))
+      co_await detail::host_awaiter(m_session, detail::wait_kind::room);
   }
 
   detail::session m_session;

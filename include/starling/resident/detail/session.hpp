@@ -89,8 +89,7 @@ struct join_request {
 struct program_description {
   std::vector<chare_description> chares;
   std::vector<std::string_view> entries;
-  std::unique_ptr<host_scheduler> (*make)(const world& w, std::uint32_t self,
-                                          const group_shape& shape);
+  program_code::host_maker make;
   const program_code* code;
   /// Makes another rank take part; returns the names of its devices' memory.
   future<std::vector<memory_name>> (*join)(rank to, join_request request);

@@ -4,7 +4,6 @@
 #include <atomic>
 #include <cstdint>
 #include <cstring>
-#include <memory>
 #include <vector>
 
 #include <starling/resident/detail/far_group.hpp>
@@ -76,12 +75,6 @@ class held_back {
 
 using far_host_group = detail::far_group<detail::host_group, held_back>;
 
-template <class Program>
-std::unique_ptr<detail::host_scheduler> make_far(const detail::world& w, std::uint32_t self,
-                                                 const detail::group_shape& shape) {
-  return std::make_unique<detail::host_scheduler_of<Program, far_host_group>>(w, self, shape);
-}
-
 /// `template struct starling::resident::host::instantiate_far<Program>;` in a .cpp file compiles a
 /// program for `reach::nvshmem` on the host.
 template <class Program>
@@ -90,7 +83,8 @@ struct instantiate_far {
 };
 template <class Program>
 const bool instantiate_far<Program>::entered = [] {
-  detail::code_of<Program>.make_far.store(&make_far<Program>, std::memory_order_relaxed);
+  detail::code_of<Program>.make_far.store(&detail::make_host_scheduler<Program, far_host_group>,
+                                          std::memory_order_relaxed);
   return true;
 }();
 
