@@ -9,6 +9,7 @@
 #include <memory>
 #include <mutex>
 #include <thread>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -161,21 +162,28 @@ void give_back_program(std::uint64_t program) { programs_here().give_back(progra
   return process_number() + last.fetch_add(1, std::memory_order_relaxed);
 }
 
-[[nodiscard]] std::vector<rank> ranks_after(int here, std::uint32_t ranks) {
+[[nodiscard]] std::vector<rank> further_ranks_of(const options& o) {
+  const int wanted = static_cast<int>(o.ranks);
+  if (wanted > 1 && wanted > rank_count())
+    throw usage_error(
+        fmt::format("a resident program wants {} ranks, and the job has {}", wanted, rank_count()));
   std::vector<rank> result;
-  for (std::uint32_t p = 1; p < ranks; ++p)
-    result.emplace_back((here + static_cast<int>(p)) % rank_count());
+  for (int p = 1; p < wanted; ++p) result.emplace_back((this_rank().number + p) % rank_count());
   return result;
 }
 
-/// Awaits the answers to requests, all of which have been sent. When all have arrived, throws the
-/// first exception among them.
-template <class T, class Take>
-task<void> take_answers(std::vector<future<T>> answers, Take take) {
+constexpr auto nothing = [] {};  // to take answers without a value
+
+/// Calls ask(rank), which returns a future, for each rank, and then `take` with each answer. When
+/// all ranks have answered, throws the first exception among the answers.
+template <class Ask, class Take>
+task<void> ask_all(const std::vector<rank>& ranks, Ask ask, Take take) {
+  std::vector<std::invoke_result_t<Ask&, rank>> answers;
+  for (const rank r : ranks) answers.push_back(ask(r));
   std::exception_ptr failed;
-  for (future<T>& answer : answers) {
+  for (auto& answer : answers) {
     try {
-      if constexpr (std::is_void_v<T>)
+      if constexpr (std::is_invocable_v<Take&>)
         co_await std::move(answer);
       else
         take(co_await std::move(answer));
@@ -185,35 +193,45 @@ task<void> take_answers(std::vector<future<T>> answers, Take take) {
   }
   if (failed) std::rethrow_exception(failed);
 }
-constexpr auto nothing = [] {};
+
+/// Awaits `work`. If it throws, awaits `cleanup` and throws the same exception.
+task<void> await_or(task<void> work, task<void> cleanup) {
+  std::exception_ptr failed;
+  try {
+    co_await std::move(work);
+  } catch (...) {
+    failed = std::current_exception();
+  }
+  if (!failed) co_return;
+  co_await std::move(cleanup);
+  std::rethrow_exception(failed);
+}
 
 task<void> join_and_start(const program_description& program, join_request first,
                           local_program& own, const std::vector<rank>& further) {
-  std::vector<future<std::vector<memory_name>>> joined;
-  for (const rank r : further) {
-    ++first.position;
-    joined.push_back(program.join(r, first));
-  }
   std::vector<memory_name> slabs = own.names();
-  co_await take_answers(std::move(joined), [&slabs](const std::vector<memory_name>& names) {
+  const auto join = [&](rank r) {
+    ++first.position;
+    return program.join(r, first);
+  };
+  co_await ask_all(further, join, [&slabs](const std::vector<memory_name>& names) {
     slabs.insert(slabs.end(), names.begin(), names.end());
   });
   own.map(slabs);
-  std::vector<future<>> started;
-  for (const rank r : further)
-    started.push_back(async<&start_program>(r, first.program, slabs, own.memory().name_of_link()));
-  co_await take_answers(std::move(started), nothing);
+  const auto start = [&](rank r) {
+    return async<&start_program>(r, first.program, slabs, own.memory().name_of_link());
+  };
+  co_await ask_all(further, start, nothing);
   own.start();
 }
 
 /// Calls F on all ranks and waits for all answers. Ignores errors, as it only cleans up after an
 /// earlier error.
 template <auto F>
-task<void> ask_all(std::uint64_t program, const std::vector<rank>& ranks) {
+task<void> clean_up(std::uint64_t program, const std::vector<rank>& ranks) {
   try {
-    std::vector<future<>> asked;
-    for (const rank r : ranks) asked.push_back(async<F>(r, program));
-    co_await take_answers(std::move(asked), nothing);
+    co_await ask_all(
+        ranks, [program](rank r) { return async<F>(r, program); }, nothing);
   } catch (...) {
   }
 }
@@ -221,18 +239,18 @@ task<void> ask_all(std::uint64_t program, const std::vector<rank>& ranks) {
 /// Stops all local programs, then frees their memory: running schedulers may write into the memory
 /// of all.
 task<void> abandon(std::uint64_t program, const std::vector<rank>& further) {
-  co_await ask_all<&stop_program>(program, further);
-  co_await ask_all<&give_back_program>(program, further);
+  co_await clean_up<&stop_program>(program, further);
+  co_await clean_up<&give_back_program>(program, further);
 }
 
 std::uint64_t process_here() { return process_number(); }
 
 /// Returns the process numbers of the ranks, without duplicates, in ascending order.
 task<std::vector<std::uint64_t>> processes_of(const std::vector<rank>& ranks) {
-  std::vector<future<std::uint64_t>> asked;
-  for (const rank r : ranks) asked.push_back(async<&process_here>(r));
   std::vector<std::uint64_t> all;
-  co_await take_answers(std::move(asked), [&all](std::uint64_t number) { all.push_back(number); });
+  co_await ask_all(
+      ranks, [](rank r) { return async<&process_here>(r); },
+      [&all](std::uint64_t number) { all.push_back(number); });
   std::ranges::sort(all);
   all.erase(std::unique(all.begin(), all.end()), all.end());
   co_return all;
@@ -250,31 +268,20 @@ bool prepare_here(const far_meeting& all) { return memory_here().prepare(all, de
 void forget_here(std::uint64_t meeting) { memory_here().forget(meeting); }
 void meet_here(const far_meeting& all) { memory_here().meet(all, device_here()); }
 
-/// Returns whether the processes of all ranks have met before. If it throws, the ranks that did not
-/// refuse remain prepared until `forget_here`.
-task<bool> prepare_all(const far_meeting& all, const std::vector<rank>& ranks) {
-  std::vector<future<bool>> asked;
-  for (const rank r : ranks) asked.push_back(async<&prepare_here>(r, all));
+/// Makes the processes of all ranks meet, unless they have met before. If it throws, the ranks that
+/// did not refuse remain prepared until `forget_here`.
+task<void> meet_once(far_meeting& all, const std::vector<rank>& ranks) {
   std::size_t met = 0;
-  co_await take_answers(std::move(asked), [&met](bool has_met) { met += has_met ? 1 : 0; });
+  co_await ask_all(
+      ranks, [&all](rank r) { return async<&prepare_here>(r, all); },
+      [&met](bool has_met) { met += has_met ? 1 : 0; });
   if (met != 0 && met != ranks.size())
     throw usage_error("ranks of a resident program with `reach` nvshmem do not know each other");
-  co_return met != 0;
-}
-
-/// Calls `meet` on all ranks. Each blocks a worker until all processes take part.
-task<void> call_all(const far_meeting& all, const std::vector<rank>& ranks) {
-  std::vector<future<>> called;
-  for (const rank r : ranks) called.push_back(async<&meet_here>(r, all));
-  co_await take_answers(std::move(called), nothing);
-}
-
-[[nodiscard]] std::vector<rank> further_ranks_of(const options& o) {
-  const int wanted = static_cast<int>(o.ranks);
-  if (wanted > 1 && wanted > rank_count())
-    throw usage_error(
-        fmt::format("a resident program wants {} ranks, and the job has {}", wanted, rank_count()));
-  return o.ranks == 1 ? std::vector<rank>() : ranks_after(this_rank().number, o.ranks);
+  if (met != 0) co_return;
+  memory_here().add_key(all);
+  // Each call blocks a worker until all processes take part.
+  co_await ask_all(
+      ranks, [&all](rank r) { return async<&meet_here>(r, all); }, nothing);
 }
 
 }  // namespace
@@ -284,17 +291,7 @@ task<void> initialise_nvshmem(const options& o) {
   ranks.push_back(this_rank());  // last: `meet` blocks a worker, so call the rest first
   std::vector<std::uint64_t> processes = co_await processes_of(ranks);
   far_meeting all{new_program_number(), std::move(processes), {}, o.symmetric_bytes};
-  std::exception_ptr failed;
-  try {
-    if (co_await prepare_all(all, ranks)) co_return;
-    memory_here().add_key(all);
-    co_await call_all(all, ranks);
-  } catch (...) {
-    failed = std::current_exception();
-  }
-  if (!failed) co_return;
-  co_await ask_all<&forget_here>(all.number, ranks);
-  std::rethrow_exception(failed);
+  co_await await_or(meet_once(all, ranks), clean_up<&forget_here>(all.number, ranks));
 }
 
 std::vector<memory_name> join_program(const program_description& program, join_request request) {
@@ -306,15 +303,8 @@ task<void> start_on_ranks(const program_description& program, const join_request
   const std::vector<rank> further = further_ranks_of(first.chosen);
   join_request request = first;
   request.program = new_program_number();
-  std::exception_ptr failed;
-  try {
-    co_await join_and_start(program, request, own, further);
-  } catch (...) {
-    failed = std::current_exception();
-  }
-  if (!failed) co_return;
-  co_await abandon(request.program, further);
-  std::rethrow_exception(failed);
+  co_await await_or(join_and_start(program, request, own, further),
+                    abandon(request.program, further));
 }
 
 bool wait_for_ranks(local_program& first) noexcept {
