@@ -32,8 +32,7 @@ using std::chrono::steady_clock;
 constexpr auto patience = std::chrono::seconds(2);
 
 /// The local program that serves another rank's program, and a thread that polls for its end and
-/// then destroys it,
-/// as no task of this rank awaits the program.
+/// then destroys it, as no task of this rank awaits the program.
 class served_program {
  public:
   served_program(runtime& rt, const program_description& program, join_request request)
@@ -86,10 +85,9 @@ class served_program {
         continue;
       }
       const auto now = steady_clock::now();
-      const bool is_first_time = unwanted_since == steady_clock::time_point::max();
       const bool is_unwanted = m_requested.load(std::memory_order_acquire) == command::leave ||
                                m_program->has_lost_the_first();
-      if (is_unwanted && is_first_time) {
+      if (is_unwanted && unwanted_since == steady_clock::time_point::max()) {
         m_program->ask_for_end();
         unwanted_since = now;
       }
@@ -310,16 +308,13 @@ task<void> start_on_ranks(const program_description& program, const join_request
 bool wait_for_ranks(local_program& first) noexcept {
   const world& w = first.shared();
   const device_range own = first.memory().own();
-  const auto beat_of = [&](std::uint32_t d) {
-    return host_group::load(&w.link->beats[(d - d % own.count) * 32]);
-  };
   std::uint32_t last[max_devices] = {};
   auto since = steady_clock::now();
   while (!first.is_over()) {
     const bool is_time = steady_clock::now() - since > patience;
     for (std::uint32_t d = 0; is_time && d < w.l.devices; ++d) {
       const bool has_left = own.has(d) || host_group::load(&w.link->left[d * 32]) != 0;
-      const std::uint32_t beat = beat_of(d);
+      const std::uint32_t beat = host_group::load(&w.link->beats[(d - d % own.count) * 32]);
       if (!has_left && beat == last[d]) return false;
       last[d] = beat;
     }

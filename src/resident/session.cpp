@@ -213,8 +213,7 @@ task<void> session::start() {
 }
 
 void session::stop() noexcept {
-  if (m_impl->local == nullptr) return;
-  m_impl->local->ask_for_end();
+  if (m_impl->local != nullptr) m_impl->local->ask_for_end();
 }
 
 std::uint32_t session::scheduler_count() const noexcept {
