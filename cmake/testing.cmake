@@ -114,6 +114,7 @@ function(starling_add_pytest name folder)
     list(APPEND environment STARLING_HAS_HDF5=1)
   endif()
   starling_time_limit(seconds 600)
+  # COST: ctest starts these tests first, because they are the longest and the last ones listed.
   set_tests_properties(python.${name} PROPERTIES
-    TIMEOUT ${seconds} LABELS "python" ENVIRONMENT "${environment}")
+    TIMEOUT ${seconds} LABELS "python" COST 100 ENVIRONMENT "${environment}")
 endfunction()
