@@ -61,8 +61,7 @@ class consumer_end {
     return *this;
   }
   ~consumer_end() {
-    // A ready state is owned by the consumer alone: freeing it needs no exchange.
-    if (m_state != nullptr && (m_state->is_ready() || m_state->abandon())) m_state->destroy();
+    if (m_state != nullptr) give_up(*m_state);
   }
 
   [[nodiscard]] state<T>* get() const noexcept { return m_state; }
@@ -70,6 +69,11 @@ class consumer_end {
   explicit operator bool() const noexcept { return m_state != nullptr; }
 
  private:
+  // Separate from the destructor, which is inlined and usually has nothing to give up.
+  static void give_up(state<T>& s) noexcept {
+    // A ready state is owned by the consumer alone: freeing it needs no exchange.
+    if (s.is_ready() || s.abandon()) s.destroy();
+  }
   state<T>* m_state = nullptr;
 };
 
