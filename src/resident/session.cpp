@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <iterator>
 #include <starling/resident/detail/session.hpp>
 
 #include <atomic>
@@ -310,6 +311,7 @@ end_report session::report() const {
 std::string session::describe(const host_wait& w) const {
   static constexpr const char* events[] = {"the beginning of", "", "room for a message to",
                                            "quiescence of", "the end of"};  // by `wait_kind`
+  static_assert(std::size(events) == std::size_t(wait_kind::end) + 1);
   const std::string event = w.kind == wait_kind::message
                                 ? fmt::format("a message to host mailbox {} of", w.mailbox)
                                 : events[static_cast<int>(w.kind)];

@@ -233,6 +233,11 @@ task<unwrapped_t<std::invoke_result_t<F, Args...>>> call(F f, Args... args) {
 template <class F, class T>
 using call_with_value =
     std::conditional_t<std::is_void_v<T>, std::invoke_result<F>, std::invoke_result<F, T>>;
+// Named, because nvcc 13 fails on the same condition within the function.
+template <class Call>
+concept has_type = requires {
+  typename Call::type;
+};
 
 /// Moves the result out of the input for which `then_value` was resumed, and frees its state.
 template <class T>
@@ -278,7 +283,7 @@ auto future<T>::then(F f, const detail::call_location& at) && {
   detail::worker& here = detail::require_worker("future::then");
   detail::state<T>& input = *m_end.get();
   using called = detail::call_with_value<F, T>;
-  if constexpr (requires { typename called::type; }) {
+  if constexpr (detail::has_type<called>) {
     using result = detail::unwrapped_t<typename called::type>;
     return detail::start_after(here, input,
                                detail::then_value<result>(std::move(*this), std::move(f)), at);

@@ -161,7 +161,7 @@ class ready_list {
     return first;
   }
   [[nodiscard]] bool empty() const noexcept { return m_head == nullptr; }
-  /// Counts the items, for error messages: takes time in proportion to their number.
+  /// Counts the items, in time proportional to their number.
   [[nodiscard]] std::size_t size() const noexcept {
     std::size_t n = 0;
     for (const promise_base* c = m_head; c != nullptr; c = c->next) ++n;
