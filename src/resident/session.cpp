@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <iterator>
 #include <starling/resident/detail/session.hpp>
 
 #include <atomic>
 #include <cstdio>
+#include <iterator>
 #include <mutex>
 #include <utility>
 
