@@ -2,10 +2,10 @@
 #include <elf.h>
 #include <link.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <fstream>
-#include <iterator>
 #include <map>
 #include <span>
 #include <string_view>
@@ -39,8 +39,10 @@ std::string build_id_in(const char* notes, std::size_t size) {
 std::string hash_of_file(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   std::uint64_t hash = 0xcbf29ce484222325;
-  for (std::istreambuf_iterator<char> at(file), end; at != end; ++at)
-    hash = (hash ^ static_cast<unsigned char>(*at)) * 0x100000001b3;
+  char block[1 << 16];
+  while (file.read(block, sizeof block) || file.gcount() > 0)
+    for (const char c : std::span(block, std::size_t(file.gcount())))
+      hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
   return fmt::format("fnv-{:016x}", hash);
 }
 

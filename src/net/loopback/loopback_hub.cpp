@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <mutex>
 
 namespace starling::detail {
@@ -22,13 +23,16 @@ transfer* take_one(transfers& from, int rank, std::uint64_t tag) {
   return taken;
 }
 
-/// Removes and returns the transfers with `rank`.
+/// Selects transfers by the rank at the other end.
+auto with(int rank) {
+  return [rank](const auto& o) { return o.first == rank; };
+}
+
+/// Removes and returns the transfers with `rank`. @throws std::bad_alloc, and removes none
 transfers take_all(transfers& from, int rank) {
   transfers taken;
-  std::erase_if(from, [&](const auto& o) {
-    if (o.first == rank) taken.push_back(o);
-    return o.first == rank;
-  });
+  std::ranges::copy_if(from, std::back_inserter(taken), with(rank));
+  std::erase_if(from, with(rank));
   return taken;
 }
 
@@ -182,7 +186,7 @@ void loopback_hub::kill(int rank) {
     {
       const std::lock_guard guard(box.lock);
       ended = take_all(box.wanted, rank);
-      take_all(box.offered, rank);
+      std::erase_if(box.offered, with(rank));
       box.lost.push_back(rank);
       box.ring();
     }
