@@ -146,17 +146,18 @@ bool withdraw_task_waiter(promise_base& c) noexcept { return withdraw_waiter(c);
 
 std::vector<promise_base*> hung_coroutines(const scheduler_impl& owner) {
   std::vector<promise_base*> leaves;
-  std::vector<promise_base*> others;
+  std::vector<promise_base*> inner;  // await tasks, which may be among `leaves`
   for_each_suspended(owner, [&](promise_base& p, const view& v) {
     const await_kind kind = v.kind;
     if (kind == await_kind::child || kind == await_kind::running) return;
     const withdraw_fn withdraw = p.withdraw.load(std::memory_order_relaxed);
     if (withdraw == nullptr) return;
-    const bool waits_for_task = kind == await_kind::future && withdraw == &withdraw_task_waiter;
-    (kind == await_kind::join || waits_for_task ? others : leaves).push_back(&p);
+    const bool awaits_tasks = kind == await_kind::join ||
+                              (kind == await_kind::future && withdraw == &withdraw_task_waiter);
+    (awaits_tasks ? inner : leaves).push_back(&p);
   });
-  if (!leaves.empty() || others.empty()) return leaves;
-  return {others.front()};
+  if (!leaves.empty() || inner.empty()) return leaves;
+  return {inner.front()};
 }
 
 void abandon_frames(const scheduler_impl& owner) noexcept {

@@ -144,14 +144,14 @@ void describe_element(const driver& memory, std::uint32_t device, const element_
 
 std::exception_ptr make_error(const failure_record& r, const program_description& program,
                               const std::vector<array_info>& arrays) {
-  std::string who = fmt::format("scheduler {}", r.scheduler);
+  std::string origin = fmt::format("scheduler {}", r.scheduler);
   if (r.has_element != 0 && r.array < arrays.size())
-    who += fmt::format(", element {} of {}", r.index, program.chares[arrays[r.array].type].name);
+    origin += fmt::format(", element {} of {}", r.index, program.chares[arrays[r.array].type].name);
   if (r.entry < program.entries.size())  // not `no_entry`
-    who += fmt::format(", entry method {}", program.entries[r.entry]);
+    origin += fmt::format(", entry method {}", program.entries[r.entry]);
   const auto number = r.code == failure::by_user ? static_cast<std::uint32_t>(r.detail[0]) : 0;
   return std::make_exception_ptr(resident_error(
-      fmt::format("a resident program failed: {}: {}", who, what(r, program, arrays)), number));
+      fmt::format("a resident program failed: {}: {}", origin, what(r, program, arrays)), number));
 }
 
 std::string describe_waits(const driver& memory, const program_description& program,

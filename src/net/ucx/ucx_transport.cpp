@@ -319,15 +319,15 @@ void ucx_transport::disconnect(peer& p) noexcept {
 }
 
 rank_failure ucx_transport::describe(const peer& p) const {
-  const std::string who = fmt::format("rank {} ({})", p.rank, p.name);
-  if (p.state.phase() == peer_phase::left) return rank_failure(who + " has left", p.rank);
+  const std::string name = fmt::format("rank {} ({})", p.rank, p.name);
+  if (p.state.phase() == peer_phase::left) return rank_failure(name + " has left", p.rank);
   std::string why = fmt::format("has gone: {}", ucs_status_string(p.cause.status));
   if (p.cause.silence) why = "gives no sign of life, as if it or the network had stopped";
   if (p.cause.forgery != nullptr)
     why = fmt::format("has sent an invalid message: {}", p.cause.forgery);
   const double silent = std::chrono::duration<double>(clock::now() - p.heard).count();
   return rank_failure(
-      fmt::format("{} {}; its last sign of life was {:.1f} s ago", who, why, silent), p.rank);
+      fmt::format("{} {}; its last sign of life was {:.1f} s ago", name, why, silent), p.rank);
 }
 
 std::unique_ptr<transport> make_ucx_transport(bootstrap& ranks, const transport::options& o) {
