@@ -22,6 +22,13 @@ struct ops<std::experimental::simd<double, Abi>> {
   using V = std::experimental::simd<double, Abi>;
   using mask = typename V::mask_type;
   static constexpr int width = static_cast<int>(V::size());
+#ifdef __clang__
+  /// False because libstdc++, compiled by Clang for AVX-512, assigns all lanes or none
+  /// (`_S_blend_avx512` in experimental/bits/simd_x86.h).
+  static constexpr bool assigns_by_mask = false;
+#else
+  static constexpr bool assigns_by_mask = true;
+#endif
 
   [[gnu::always_inline]] static V load(const double* p) {
     return V(p, std::experimental::element_aligned);
@@ -40,9 +47,16 @@ struct ops<std::experimental::simd<double, Abi>> {
     return V([](auto lane) { return static_cast<double>(lane); });
   }
   [[gnu::always_inline]] static V select(const mask& m, const V& a, const V& b) {
-    V r = b;
-    std::experimental::where(m, r) = a;
-    return r;
+    if constexpr (assigns_by_mask) {
+      V r = b;
+      std::experimental::where(m, r) = a;
+      return r;
+    } else {
+      alignas(64) double r[width];
+      b.copy_to(r, std::experimental::vector_aligned);
+      std::experimental::where(m, a).copy_to(r, std::experimental::vector_aligned);
+      return V(r, std::experimental::vector_aligned);
+    }
   }
   [[gnu::always_inline]] static bool any(const mask& m) { return std::experimental::any_of(m); }
   // Not the functions of std::experimental: they are compiled as if there were no NaN and no signed
