@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <tuple>
 #include <type_traits>
-#include <utility>
 
 #include <starling/objects/detail/must_travel.hpp>
 #include <starling/objects/entry.hpp>
@@ -48,9 +47,12 @@ struct arguments_of_message {
   static_assert(Taken == Given,
                 "the arguments do not fit the entry method: it takes another number of them");
 };
-template <class Arguments, class... Given, std::size_t... I>
-constexpr void check_arguments(std::index_sequence<I...>) noexcept {
-  (static_cast<void>(argument_of_message<I + 1, std::tuple_element_t<I, Arguments>, Given>()), ...);
+/// Returns the index of the first argument that the method cannot take, or the number of arguments.
+template <class... Expected, class... Given>
+consteval std::size_t first_misfit(std::tuple<Expected...>*, std::tuple<Given...>*) noexcept {
+  std::size_t fitting = 0;
+  static_cast<void>(((std::is_convertible_v<Given, Expected> && ++fitting != 0) && ...));
+  return fitting;
 }
 
 /// Whether a message with these arguments compiles.
@@ -70,10 +72,15 @@ constexpr void check_entry() noexcept {
     check_travel<T, typename T::index_type>(static_cast<arguments*>(nullptr));
   } else if constexpr (entry_of<Entry, T>) {
     using arguments = typename method<decltype(Entry)>::arguments;
-    if constexpr (std::tuple_size_v<arguments> == sizeof...(Args))
-      check_arguments<arguments, Args...>(std::index_sequence_for<Args...>());
-    else
+    using given = std::tuple<Args...>;
+    if constexpr (std::tuple_size_v<arguments> != sizeof...(Args)) {
       static_cast<void>(arguments_of_message<std::tuple_size_v<arguments>, sizeof...(Args)>());
+    } else {
+      constexpr std::size_t n =
+          first_misfit(static_cast<arguments*>(nullptr), static_cast<given*>(nullptr));
+      static_cast<void>(argument_of_message<n + 1, std::tuple_element_t<n, arguments>,
+                                            std::tuple_element_t<n, given>>());
+    }
   }
 }
 
