@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <tuple>
 #include <type_traits>
 
 #include <starling/resident/detail/bytes.hpp>
@@ -70,6 +71,8 @@ template <class Param, class Given>
 template <class... Args>
 struct parameters {
   static constexpr std::size_t count = sizeof...(Args);
+  template <std::size_t Which>
+  using type = std::tuple_element_t<Which, std::tuple<Args...>>;
 
   [[nodiscard]] static constexpr bool has_span() noexcept { return has_last_span<Args...>; }
   /// The type of the span parameter, or void.

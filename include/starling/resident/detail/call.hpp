@@ -21,8 +21,9 @@ template <class Core, class Parameters>
   return m.arguments + Parameters::inlined_offset();
 }
 
-template <class T, class Parameters, std::size_t Which, class Core>
-[[nodiscard]] constexpr T argument(const Core& core, const message& m) noexcept {
+template <class Parameters, std::size_t Which, class Core>
+[[nodiscard]] constexpr auto argument(const Core& core, const message& m) noexcept {
+  using T = typename Parameters::template type<Which>;
   if constexpr (is_span<T>) {
     const auto p = read_at<payload>(m, 0);
     const void* const at = payload_at<Core, Parameters>(core, m, p);
@@ -35,12 +36,12 @@ template <class T, class Parameters, std::size_t Which, class Core>
 
 template <auto Method, class Context, class Core, class Chare, class... Args>
 [[gnu::always_inline]] constexpr void call_with(Context& cx, const Core& core, Chare& self,
-                                                const message& m,
-                                                parameters<Args...> all) noexcept {
+                                                const message& m, parameters<Args...>) noexcept {
+  // Expands I alone: nvcc 12.4 fails where a lambda expands Args with it.
   [&]<std::size_t... I>(std::index_sequence<I...>) {
-    (self.*Method)(cx, argument<Args, parameters<Args...>, I>(core, m)...);
+    (self.*Method)(cx, argument<parameters<Args...>, I>(core, m)...);
   }
-  (std::make_index_sequence<all.count>());
+  (std::index_sequence_for<Args...>());
 }
 
 /// Makes lent memory readable here. Returns false after a failure: there is no room for a copy.
