@@ -1,19 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cstddef>
-#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
-#include <starling/core.hpp>
 #include <starling/device/interop/cuda_kernels.cuh>
 
 namespace starling::gpu_test {
-
-// Not in the unnamed namespace, as g++ warns of coroutines of such types in files of nvcc.
-int twenty() { return 20; }
-int doubled(int v) { return 2 * v; }
-task<int> plus_three(future<int> ready) { co_return co_await std::move(ready) + 3; }
-task<int> continued() { co_return co_await async(&twenty).then(&doubled).then(&plus_three); }
 
 namespace {
 
@@ -53,15 +45,6 @@ TEST(starts_of_many_kernels, report_the_number_of_started_kernels_when_one_is_re
   EXPECT_EQ(started, 200u);
   call.started = nullptr;
   EXPECT_EQ(sizes_of_launches(call, 2).size(), 2u) << "also without a pointer for the count";
-}
-
-// nvcc once failed on the choice that `then` makes between a function of the value and one of the
-// future.
-TEST(continuations_in_a_cuda_file, are_called_with_the_value_or_the_future) {
-  runtime_options one;
-  one.workers = 1;
-  runtime rt(one);
-  EXPECT_EQ(rt.sync_wait(continued()), 43);
 }
 
 }  // namespace
