@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <starling/objects/detail/location.hpp>
+
+namespace starling::detail {
+
+/// Whether all messages before this one, in both of its sequences, have been taken. Only a message
+/// of the home opens the sequence of a sender: the sender's first messages go by way of the home,
+/// so that they keep their order behind those that it sent without a number.
+bool arrival_order::is_next(const ticket& t) {
+  const bool is_homed = t.home_number != 0;
+  if (is_homed && of_home(t).expected != t.home_number) return false;
+  if (!t.has_sender()) return is_homed;
+  const std::uint64_t expected = of_sender(t).expected;
+  return expected == t.number || (is_homed && expected == 0);
+}
+
+bool arrival_order::was_used(const ticket& t) {
+  if (t.home_number != 0 && t.home_number < of_home(t).expected) return true;
+  if (!t.has_sender()) return t.home_number == 0;
+  return t.number < of_sender(t).expected;
+}
+
+void arrival_order::advance(tracked_item& m) {
+  const ticket& t = m.position;
+  if (t.home_number != 0) of_home(t).expected = t.home_number + 1;
+  if (t.has_sender()) of_sender(t).expected = t.number + 1;
+  m_ready.push(m);
+}
+
+/// Makes the first held message of a sequence ready if it is the next one.
+void arrival_order::take_held(sequence& s) {
+  tracked_item* const m = s.held;
+  if (m == nullptr || !is_next(m->position)) return;
+  s.held = m->next;
+  advance(*m);
+}
+
+bool arrival_order::add(tracked_item& m) {
+  const ticket& t = m.position;
+  if (t.has_sender()) m_senders.try_emplace(key_of(t));  // all that can throw
+  if (was_used(t)) return false;
+  if (!is_next(t)) return hold(m);
+  advance(m);
+  // Each ready message may be the one for which the next ones of its two sequences wait. Messages
+  // that become ready are appended to the list and looked at in turn.
+  for (tracked_item* ready = &m; ready != nullptr; ready = ready->next) {
+    take_held(of_home(ready->position));
+    if (ready->position.has_sender()) take_held(of_sender(ready->position));
+  }
+  return true;
+}
+
+/// Keeps a message that has arrived too early. Returns false if it is held already.
+bool arrival_order::hold(tracked_item& m) {
+  const bool is_homed = m.position.home_number != 0;
+  const auto number = [is_homed](const tracked_item& of) {
+    return is_homed ? of.position.home_number : of.position.number;
+  };
+  tracked_item** link = is_homed ? &of_home(m.position).held : &of_sender(m.position).held;
+  while (*link != nullptr && number(**link) < number(m)) link = &(*link)->next;
+  if (*link != nullptr && number(**link) == number(m)) return false;
+  m.next = *link;
+  *link = &m;
+  return true;
+}
+
+tracked_item* arrival_order::drop_one() noexcept {
+  const auto take = [](sequence& s) {
+    tracked_item* const m = s.held;
+    if (m != nullptr) s.held = m->next;
+    return m;
+  };
+  for (sequence& s : m_home)
+    if (tracked_item* m = take(s)) return m;
+  for (auto& [sender, s] : m_senders)
+    if (tracked_item* m = take(s)) return m;
+  return nullptr;
+}
+
+std::uint32_t route(location_entry& e, std::uint32_t sender, std::uint32_t home,
+                    starling::priority priority, ticket& t) noexcept {
+  const auto p = std::size_t(priority);
+  t = {.number = ++e.sent[p], .sender = sender, .priority = priority};
+  if (!e.is_open[p]) return home;
+  t.version = e.known.version;
+  return e.known.worker;
+}
+
+void number_at_home(location_entry& e, ticket& t) noexcept {
+  t.home_number = ++e.homed[std::size_t(t.priority)];
+  t.version = e.known.version;
+  t.is_forwarded = true;
+}
+
+arrival decide(const location_entry& e, ticket& t) noexcept {
+  if (e.here != nullptr) return arrival::accept;
+  if (t.version > e.known.version) return arrival::hold;  // under way to this worker
+  t.version = e.known.version;
+  t.is_forwarded = true;
+  return arrival::forward;
+}
+
+}  // namespace starling::detail
