@@ -251,6 +251,16 @@ promise_base& root_of(promise_base& coroutine) noexcept {
   return *root;
 }
 
+void rehome(promise_base& coroutine, worker& to) noexcept {
+  struct any_task : promise_base, state_base {};
+  promise_base* c = &coroutine;
+  c->home = &to;
+  while (c->is_task && !c->spawned) {
+    c = &static_cast<any_task*>(c)->parent();
+    c->home = &to;
+  }
+}
+
 void throw_not_awaitable(bool moved_from) {
   throw usage_error(moved_from ? "await or spawn of a task that was moved from"
                                : "a task runs once: it has been awaited before");

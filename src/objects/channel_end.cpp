@@ -134,6 +134,8 @@ channel_end::channel_end(chare_core& owner, channel_name self, channel_name peer
                          std::string name)
     : m_owner(owner), m_self(std::move(self)), m_peer(std::move(peer)), m_to(std::move(to)),
       m_name(std::make_shared<const std::string>(std::move(name))) {
+  if (owner.element_state().tracked != nullptr)
+    throw_migrated("channel", owner.element_state().local->array->name_of(owner));
   channel_set& set = channels_of(owner);
   const auto same = [this](const channel_end* e) { return e->is_from(m_peer); };
   if (std::ranges::any_of(set.ends, same))

@@ -12,8 +12,6 @@
 namespace starling::detail {
 namespace {
 
-constinit thread_local chare_core::birth t_birth{};
-
 /// Number of left-over messages that an error names at most.
 constexpr std::size_t most_named = 5;
 
@@ -29,18 +27,6 @@ std::vector<worker*> workers_of(runtime& rt) {
 
 }  // namespace
 
-void chare_core::announce(const birth& next) noexcept { t_birth = next; }
-
-chare_core::birth chare_core::announced() noexcept { return std::exchange(t_birth, {}); }
-
-chare_core::chare_core(const birth& mine, const std::source_location& defined_at)
-    : m_state{mine.local, 0, mine.first_reduction, 0, false, {}, nullptr} {
-  if (mine.local == nullptr)
-    throw usage_error(
-        "a chare made by hand: create_array makes chares, so that messages find them");
-  mine.local->defined_at = defined_at;
-}
-
 // --- the elements of one worker
 
 void local_elements::add(chare_core& made) {
@@ -53,7 +39,6 @@ void local_elements::remove(chare_core& gone) noexcept {
   elements[s.position] = elements.back();
   elements[s.position]->element_state().position = s.position;
   elements.pop_back();
-  reductions->leave(s.reductions);
 }
 
 void local_elements::replay_early() noexcept {
@@ -112,14 +97,16 @@ void array_base::fail(const std::string& chare, const entry_info& entry,
   m_space.end_run(std::make_exception_ptr(entry_error(text, cause)));
 }
 
-void array_base::list_lost_messages(std::string& text, std::size_t& count) const {
+void array_base::list_lost_messages(std::string& text, std::size_t& count) {
   if (m_is_cut_short) return;
   for (const local_elements& local : m_local) {
     if (const std::size_t n = local.early.size() + count_early(local);
         n != 0 && ++count <= most_named)
       text += (count > 1 ? ", " : "") + std::to_string(n) + " to elements of " + m_type +
               " that were never inserted";
-    for (chare_core* c : local.elements) {
+    std::vector<chare_core*> elements = tracked_on(local);
+    elements.insert(elements.end(), local.elements.begin(), local.elements.end());
+    for (chare_core* c : elements) {
       if (const std::size_t n = count_left_over_offers(*c); n != 0 && ++count <= most_named)
         text += (count > 1 ? ", " : "") + std::to_string(n) + " in channels to " + name_of(*c);
       c->element_state().mail.for_each_kept([&](const awaited_message& m) {

@@ -74,22 +74,25 @@ void reduction_site::throw_given_up() const {
 }
 
 void reduction_site::end_if_given_up() noexcept {
-  if (m_use != use::given_up || m_waits != nullptr || !m_queue.empty() || m_tree->passes_on(*this))
+  if (m_use != use::given_up || !m_waits.empty() || !m_remote_waits.empty() || !m_queue.empty() ||
+      m_tree->passes_on(*this))
     return;
   m_use = use::ended;
   m_tree->note_end_of_site();
 }
 
-void reduction_site::enlist(reduction_wait& w) noexcept {
-  *m_last = &w;
-  m_last = &w.next;
+void reduction_waits::enlist(reduction_wait& w) noexcept {
+  w.list = this;
+  w.next = nullptr;
+  *m_end = &w;
+  m_end = &w.next;
 }
 
-bool reduction_site::withdraw(reduction_wait& w) noexcept {
-  for (reduction_wait** link = &m_waits; *link != nullptr; link = &(*link)->next) {
+bool reduction_waits::withdraw(reduction_wait& w) noexcept {
+  for (reduction_wait** link = &m_first; *link != nullptr; link = &(*link)->next) {
     if (*link != &w) continue;
     *link = w.next;
-    if (m_last == &w.next) m_last = link;
+    if (m_end == &w.next) m_end = link;
     return true;
   }
   return false;
@@ -107,14 +110,15 @@ reduction_result fitting(const reduction_result& o, const std::type_info& wanted
 
 }  // namespace
 
-void reduction_site::release(std::uint32_t sequence, const reduction_result& result) noexcept {
+void reduction_waits::release(const reduction_site& site, std::uint32_t sequence,
+                              const reduction_result& result) noexcept {
   // All waits for this reduction are removed before the first coroutine is resumed, because a
   // resumed coroutine may wait again at once. Waits for other reductions remain in the list.
   reduction_wait* told = nullptr;
   reduction_wait** end = &told;
-  reduction_wait** link = &m_waits;
+  reduction_wait** link = &m_first;
   while (reduction_wait* w = *link) {
-    if (w->sequence != sequence) {
+    if (w->sequence != sequence || w->site != &site) {
       link = &w->next;
       continue;
     }
@@ -123,13 +127,24 @@ void reduction_site::release(std::uint32_t sequence, const reduction_result& res
     end = &w->next;
   }
   *end = nullptr;
-  m_last = link;
+  m_end = link;
   while (told != nullptr) {
     reduction_wait& w = *told;
     told = w.next;
     w.result = fitting(result, *w.result.type);
     resume_here(*w.waiting);
   }
+}
+
+void reduction_site::release(std::uint32_t sequence, const reduction_result& result) {
+  m_waits.release(*this, sequence, result);
+  std::vector<remote_wait> told;
+  std::erase_if(m_remote_waits, [&](remote_wait& w) {
+    if (w.sequence != sequence) return false;
+    told.push_back(std::move(w));
+    return true;
+  });
+  for (const remote_wait& w : told) w.waiter->release(result);
   end_if_given_up();
 }
 
@@ -255,6 +270,6 @@ void reduction_tree::tell(std::uint32_t sequence, const reduction_result& result
         priority::high);
 }
 
-bool reduction_wait::withdraw() noexcept { return site->withdraw(*this); }
+bool reduction_wait::withdraw() noexcept { return list->withdraw(*this); }
 
 }  // namespace starling::detail

@@ -25,6 +25,8 @@ namespace detail {
 /// Follows the awaits from `coroutine` through its parents and returns the spawned or posted task
 /// at the end of the chain. May be called only by the current holder of `coroutine`.
 [[nodiscard]] promise_base& root_of(promise_base& coroutine) noexcept;
+/// Pins a suspended coroutine and those that await it, up to its root, to worker `to`.
+void rehome(promise_base& coroutine, worker& to) noexcept;
 
 /// Records an exception that no future or awaiter receives; the runtime rethrows or prints it.
 void report_unhandled(worker& here, std::exception_ptr error) noexcept;

@@ -71,6 +71,22 @@ class chare : public detail::chare_core {
     return when_all(spawn(std::move(parts))...);
   }
 
+  /// Moves this element to worker `to` of this rank. It departs when the calling entry method has
+  /// returned and each coroutine of the element has ended or waits in `when`, `reduce` or
+  /// `barrier`; other waits and tasks of `spawn` delay the departure. Messages to the element keep
+  /// their order: those of one sending thread and priority arrive as sent. A later call replaces an
+  /// earlier one. Members `void before_migration()` and `void after_migration()` are called on the
+  /// old and the new worker. An element that has migrated contributes to reductions by messages to
+  /// its first worker, and costs its senders a table lookup for each message.
+  /// @throws usage_error when there is no such worker, the element has channels, or the job has
+  /// several ranks
+  void migrate_to(std::size_t to) {
+    element_state().departs_to = detail::require_destination(*this, to);
+    array().request_departure(*this);
+  }
+  /// Returns the number of the element's worker.
+  [[nodiscard]] std::size_t this_worker() noexcept { return element_state().local->index; }
+
   /// Contributes to the next reduction of the array, whose result is sent to `to`. Every element
   /// contributes to all reductions, in the same order and with the same `to`; an inserted element,
   /// from the first one on to which no element of its worker had contributed at the insertion.
@@ -78,28 +94,27 @@ class chare : public detail::chare_core {
   template <class V, class Op>
   void contribute(V value, const Op& op, const callback<V>& to) {
     require_member();
-    element_state().local->reductions->contribute(element_state().reductions++, std::move(value),
-                                                  op, [&to] { return to; });
+    auto& s = element_state();
+    if (s.tracked != nullptr) [[unlikely]]
+      return contribute_remotely(next_reduction(), std::move(value), op, to);
+    s.local->reductions->contribute(s.reductions++, std::move(value), op, [&to] { return to; });
   }
   /// As above, over a section. @throws usage_error also if this element is not in the section
   template <class V, class Op>
   void contribute(const section<T>& over, V value, const Op& op, const callback<V>& to) {
-    require_member();
-    site_of(over).contribute(next_of(over)++, std::move(value), op, [&to] { return to; });
+    const detail::next_reduction next = next_reduction(over);
+    if (next.is_remote()) [[unlikely]]
+      return contribute_remotely(next, std::move(value), op, to);
+    next.site.contribute(next.count++, std::move(value), op, [&to] { return to; });
   }
   /// Contributes and returns an awaitable that yields the result, to every element.
   template <class V, class Op>
   [[nodiscard]] auto reduce(V value, Op op) {
-    require_member();
-    return detail::reduce_awaiter<V, Op>(*element_state().local->reductions,
-                                         element_state().reductions, std::move(value),
-                                         std::move(op));
+    return detail::reduce_awaiter<V, Op>(next_reduction(), std::move(value), std::move(op));
   }
   template <class V, class Op>
   [[nodiscard]] auto reduce(const section<T>& over, V value, Op op) {
-    require_member();
-    return detail::reduce_awaiter<V, Op>(site_of(over), next_of(over), std::move(value),
-                                         std::move(op));
+    return detail::reduce_awaiter<V, Op>(next_reduction(over), std::move(value), std::move(op));
   }
   /// Returns an awaitable that completes when all elements of the array have awaited it.
   [[nodiscard]] auto barrier() { return reduce(detail::nothing(), detail::nothing()); }
@@ -131,16 +146,32 @@ class chare : public detail::chare_core {
   }
   chare(const birth& mine, const std::source_location& defined_at)
       : chare_core(mine, defined_at), m_index(*static_cast<const Index*>(mine.index)) {}
-  [[nodiscard]] detail::reduction_site& site_of(const section<T>& s) noexcept {
-    return s.state().reductions.site(element_state().local->index);
+  template <class V, class Op>
+  static void contribute_remotely(const detail::next_reduction& next, V value, const Op& op,
+                                  const callback<V>& to) {
+    detail::contribute_remotely(next, std::move(value), op, [to](std::uint32_t) { return to; });
   }
-  [[nodiscard]] std::uint32_t& next_of(const section<T>& s) {
-    site_of(s).require_in_use();
-    auto& members = s.state().by_worker[element_state().local->index].next_reduction;
+  /// The worker of the placement.
+  [[nodiscard]] detail::local_elements& home() noexcept {
+    auto& s = element_state();
+    return s.tracked == nullptr ? *s.local : *s.tracked->home;
+  }
+  [[nodiscard]] detail::next_reduction next_reduction() {
+    require_member();
+    return {*this, *home().reductions, element_state().reductions};
+  }
+  [[nodiscard]] detail::next_reduction next_reduction(const section<T>& over) {
+    require_member();
+    detail::reduction_tree& tree = over.state().reductions;
+    detail::reduction_site& site = tree.site(home().index);
+    auto& members = over.state().by_worker[home().index].next_reduction;
     const auto mine = members.find(array().table().key_of(m_index));
     if (mine == members.end())
       detail::throw_not_in_section(array().name_of(array().table().key_of(m_index)));
-    return mine->second;
+    if (const auto& tracked = element_state().tracked)
+      return {*this, site, tracked->section_contributions[tree.id()], &mine->second};
+    site.require_in_use();
+    return {*this, site, mine->second};
   }
   [[nodiscard]] T& self() noexcept { return static_cast<T&>(*this); }
   [[nodiscard]] detail::array_of<T>& array() noexcept {

@@ -96,10 +96,12 @@ class element {
       if (home() == nullptr) [[unlikely]]
         detail::invoke_remote<Entry>(m_address, m_way, std::forward<Args>(args)...);
       else if constexpr (detail::is_awaited<Entry>)
-        post(*new detail::mail_message<Entry, T>(m_address, std::forward<Args>(args)...));
+        post(*new detail::mail_message<Entry, T>(m_address, std::forward<Args>(args)...),
+             m_way.priority);
       else
         post(*new detail::entry_message<Entry, T>(m_address, detail::no_reply{},
-                                                  std::forward<Args>(args)...));
+                                                  std::forward<Args>(args)...),
+             m_way.priority);
     }
   }
 
@@ -119,7 +121,8 @@ class element {
         detail::call_remote<Entry>(m_address, m_way, std::move(reply), std::forward<Args>(args)...);
       else
         post(*new detail::entry_message<Entry, T, promise<result>>(m_address, std::move(reply),
-                                                                   std::forward<Args>(args)...));
+                                                                   std::forward<Args>(args)...),
+             m_way.priority);
     }
     return answer;
   }
@@ -150,7 +153,7 @@ class element {
     if (home() == nullptr) [[unlikely]]
       detail::destroy_remote(m_address, m_way.worker);
     else
-      detail::send(*home(), *new detail::destroy_message<T>(m_address), priority::normal);
+      post(*new detail::destroy_message<T>(m_address), priority::normal);
   }
 
   [[nodiscard]] starling::priority priority() const noexcept { return m_way.priority; }
@@ -163,8 +166,11 @@ class element {
   }
 
  private:
-  void post(detail::work_item& m) const noexcept {
-    detail::send(*m_address.local->home, m, m_way.priority);
+  template <class Message>
+  void post(Message& m, starling::priority order) const {
+    if (m_address.local->has_tracked()) [[unlikely]]
+      return detail::send_tracked(m_address, m, order);
+    detail::send(*m_address.local->home, m, order);
   }
 
   friend class chare_array<T>;
@@ -214,7 +220,11 @@ class chare_array {
       detail::broadcast_remote<Entry, T>(*m_array, m_priority, detail::all_elements(),
                                          shared->value);
       for (detail::local_elements& local : m_array->locals())
-        detail::send(*local.home, *new detail::broadcast_message<Entry, T>(local, shared),
+        detail::send(*local.home,
+                     *new detail::broadcast_message<Entry, T>(
+                         local, shared, {},
+                         detail::numbers_of_broadcast<T>(local, m_priority,
+                                                         [](const auto&) { return true; })),
                      m_priority);
     }
   }

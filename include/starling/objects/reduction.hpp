@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -14,6 +15,7 @@
 #include <starling/core/detail/counted.hpp>
 #include <starling/core/future.hpp>
 #include <starling/objects/callback.hpp>
+#include <starling/objects/detail/array_base.hpp>
 #include <starling/objects/detail/reduction_tree.hpp>
 #include <starling/objects/detail/send.hpp>
 
@@ -178,27 +180,68 @@ class to_everyone final : public starling::callback<V>::target {
   std::uint32_t m_sequence;
 };
 
+/// The reduction to which a chare contributes next.
+struct next_reduction {
+  chare_core& contributor;
+  reduction_site& site;                 // of the contributor's home
+  std::uint32_t& count;                 // of the contributor's contributions
+  const std::uint32_t* base = nullptr;  // on the home: added to `count`; null: nothing is added
+
+  [[nodiscard]] bool is_remote() const noexcept {
+    return contributor.element_state().tracked != nullptr;
+  }
+};
+
+/// Contributes for a tracked chare, by a message to its home. `target(sequence)` returns the
+/// callback of reduction `sequence` of the site. `waiter`: of a chare that waits for the result.
+template <class V, class Op, class Target>
+[[gnu::noinline]] void contribute_remotely(const next_reduction& next, V value, const Op& op,
+                                           Target target,
+                                           std::unique_ptr<remote_waiter> waiter = nullptr) {
+  send_call(
+      next.site.home(),
+      [&site = next.site, base = next.base, number = next.count++, value = std::move(value), op,
+       target = std::move(target), waiter = std::move(waiter)]() mutable {
+        const std::uint32_t sequence = base == nullptr ? number : *base + number;
+        site.contribute(sequence, std::move(value), op, [&] { return target(sequence); });
+        if (waiter != nullptr) site.enlist(sequence, std::move(waiter));
+      },
+      priority::normal);
+}
+
 /// Awaiter that contributes a value and waits for the result.
 template <class V, class Op>
 class reduce_awaiter {
  public:
-  /// `next`: the sequence number of the contributor's next reduction at the site; incremented.
-  reduce_awaiter(reduction_site& site, std::uint32_t& next, V value, Op op)
-      : m_site(site), m_next(next), m_value(std::move(value)), m_op(std::move(op)) {}
+  reduce_awaiter(const next_reduction& next, V value, Op op)
+      : m_next(next), m_value(std::move(value)), m_op(std::move(op)) {}
 
   bool await_ready() const noexcept { return false; }
   template <runtime_promise Promise>
   void await_suspend(std::coroutine_handle<Promise> h, const call_location& at = {}) {
+    chare_core& contributor = m_next.contributor;
     m_wait.describe = &describe;
-    m_wait.site = &m_site;
+    m_wait.site = &m_next.site;
+    m_wait.contributor = &contributor;
     m_wait.waiting = &h.promise();
-    m_wait.sequence = m_next++;
+    m_wait.sequence = m_next.count;
     m_wait.result.type = &typeid(V);
     mark_suspended(h.promise(), m_wait, at);
-    m_site.contribute(m_wait.sequence, std::move(m_value), m_op, [&] {
-      return starling::callback<V>(counted_ptr(new to_everyone<V>(m_site.tree(), m_wait.sequence)));
-    });
-    m_site.enlist(m_wait);  // before the result: it arrives by a later message
+    const auto target = [&tree = m_next.site.tree()](std::uint32_t sequence) {
+      return starling::callback<V>(counted_ptr(new to_everyone<V>(tree, sequence)));
+    };
+    // Enlisted before the result, which arrives by a later message.
+    if (m_next.is_remote()) [[unlikely]] {
+      auto& s = contributor.element_state();
+      contribute_remotely(m_next, std::move(m_value), m_op, target,
+                          s.local->array->waiter_of(contributor, m_next.site, m_wait.sequence));
+      s.waits.enlist(m_wait);
+    } else {
+      m_next.site.contribute(m_next.count++, std::move(m_value), m_op,
+                             [&] { return target(m_wait.sequence); });
+      m_next.site.waits().enlist(m_wait);
+    }
+    contributor.note_wait();
   }
   V await_resume() {
     if (m_wait.result.error) std::rethrow_exception(m_wait.result.error);
@@ -212,8 +255,7 @@ class reduce_awaiter {
     const auto& wait = static_cast<const reduction_wait&>(w);
     return wait.site->tree().name() + ": reduction " + std::to_string(wait.sequence);
   }
-  reduction_site& m_site;
-  std::uint32_t& m_next;
+  next_reduction m_next;
   V m_value;
   Op m_op;
   reduction_wait m_wait;

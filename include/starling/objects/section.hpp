@@ -165,14 +165,20 @@ class section {
     for (std::size_t w = 0; w < m_elements->by_worker.size(); ++w) {
       if (m_elements->by_worker[w].keys.empty()) continue;
       detail::local_elements& local = m_elements->array.local(w);
-      detail::send(
-          *local.home,
-          *new detail::broadcast_message<Entry, T, members>(local, shared, members{m_elements}),
-          priority::normal);
+      detail::send(*local.home,
+                   *new detail::broadcast_message<Entry, T, members>(
+                       local, shared, members{m_elements},
+                       detail::numbers_of_broadcast<T>(
+                           local, priority::normal,
+                           [&](const key& k) {
+                             return m_elements->by_worker[w].next_reduction.contains(k);
+                           })),
+                   priority::normal);
     }
   }
 
   struct members {
+    static constexpr bool skips_missing = false;
     std::shared_ptr<detail::section_elements<T>> elements;
     template <class Of, class Visitor>
     void for_each(detail::local_elements& local, Visitor visit) const {

@@ -84,6 +84,7 @@ class message_awaiter {
     m_wait.waiting = &h.promise();
     mark_suspended(h.promise(), m_wait, at);
     m_self.element_state().mail.enlist(m_wait);
+    m_self.note_wait();
   }
   auto await_resume() {
     m_wait.check();

@@ -66,7 +66,7 @@ void unlock_pools() noexcept;
 
 /// Returns a block; about two loads and a store if the thread's cache has a block.
 /// @throws std::bad_alloc
-[[nodiscard]] inline void* pool_allocate(block_kind kind, std::size_t size) {
+[[nodiscard, gnu::always_inline]] inline void* pool_allocate(block_kind kind, std::size_t size) {
   const std::size_t size_class = (size - 1) / pool_granule;
   if (size_class >= pool_classes) [[unlikely]]
     return large_allocate(kind, size);
@@ -98,7 +98,9 @@ inline void pool_deallocate(block_kind kind, void* memory, std::size_t size) noe
 /// Base that gives a class pooled `new` and `delete`.
 template <block_kind Kind>
 struct pooled {
-  static void* operator new(std::size_t size) { return pool_allocate(Kind, size); }
+  [[gnu::always_inline]] static void* operator new(std::size_t size) {
+    return pool_allocate(Kind, size);
+  }
   static void operator delete(void* memory, std::size_t size) noexcept {
     pool_deallocate(Kind, memory, size);
   }

@@ -15,7 +15,8 @@ class work_item {
   using function = void (*)(void* item) noexcept;
 
   /// `name`: the item's name in the trace.
-  work_item(function to_run, function to_drop, const call_location& name) noexcept
+  [[gnu::always_inline]] work_item(function to_run, function to_drop,
+                                   const call_location& name) noexcept
       : m_run(to_run), m_drop(to_drop) {
     m_queued.kind.store(await_kind::ready, std::memory_order_relaxed);
     m_queued.created = name;

@@ -18,6 +18,7 @@
 #include <starling/objects/detail/object_space.hpp>
 #include <starling/objects/detail/reduction_tree.hpp>
 #include <starling/objects/detail/send.hpp>
+#include <starling/objects/detail/tracked_elements.hpp>
 #include <starling/objects/entry.hpp>
 
 /// Arrays, independent of the type of their elements.
@@ -41,16 +42,32 @@ class chare_core {
   chare_core& operator=(const chare_core&) = delete;
 
   struct state {
-    local_elements* local;
+    local_elements* local = nullptr;
     std::uint32_t position = 0;    // index in `local->elements`
     std::uint32_t reductions = 0;  // number of the reduction to which the chare contributes next
     std::uint32_t coroutines = 0;  // coroutines of the chare that have begun and not ended
     bool is_doomed = false;        // deleted when the last of these coroutines has ended
     mailbox mail;
-    std::shared_ptr<channel_set> channels;  // null: no channels
+    std::shared_ptr<channel_set> channels;   // null: no channels
+    std::unique_ptr<tracked_state> tracked;  // null: the chare has never migrated
+    reduction_waits waits;                   // of a tracked chare's coroutines
+    std::uint32_t departs_to = stays;        // worker to which the chare is to migrate
+
+    static constexpr std::uint32_t stays = ~std::uint32_t{0};
+    [[nodiscard]] bool departs() const noexcept { return departs_to != stays; }
   };
   /// Used by the runtime only.
   [[nodiscard]] state& element_state() noexcept { return m_state; }
+  /// Called when a coroutine of the chare has begun a wait with which it can migrate.
+  inline void note_wait();
+  /// Returns whether all coroutines of the chare are in such waits. On the chare's worker.
+  [[nodiscard]] bool can_depart();
+  /// Lets the chare's suspended coroutines resume on worker `to`.
+  void rehome_coroutines(worker& to);
+  /// Takes the waits of the chare's coroutines, which begins to be tracked, from its home's site.
+  void take_waits_from(reduction_site& home);
+  /// Ends the waits for results of the coroutines of a tracked chare with operation_cancelled.
+  void cancel_waits() noexcept;
 
   /// Data for the constructor of the next chare that this thread makes.
   struct birth {
@@ -68,6 +85,9 @@ class chare_core {
   [[nodiscard]] static birth announced() noexcept;
 
  private:
+  template <class Visitor>
+  void for_each_wait(Visitor visit);
+
   state m_state;
 };
 
@@ -77,6 +97,9 @@ struct alignas(64) local_elements {
   array_base* array = nullptr;
   worker* home = nullptr;   // null: placeholder of another rank
   std::uint32_t index = 0;  // number of the worker on its rank; of a placeholder: the rank
+  // Elements with this home have migrated. Relaxed: a sender that does not see it sends to the
+  // home.
+  std::atomic<bool> tracks{false};
   std::vector<chare_core*> elements;
   ready_list early;                   // messages that arrived before the initial elements
   bool is_made = false;               // the initial elements exist
@@ -84,6 +107,7 @@ struct alignas(64) local_elements {
   std::source_location defined_at{};  // where the element type is defined
   reduction_site* reductions = nullptr;
 
+  [[nodiscard]] bool has_tracked() const noexcept { return tracks.load(std::memory_order_relaxed); }
   [[nodiscard]] bool may_get_elements() const noexcept { return !is_made || takes_more; }
   /// Processes the messages that arrived before the initial elements were made.
   void replay_early() noexcept;
@@ -112,7 +136,7 @@ class array_base {
   /// The local elements of a worker, or the placeholder of its rank; and the number of the worker
   /// on its rank.
   struct located {
-    local_elements* local;
+    local_elements* local = nullptr;
     std::uint16_t worker;
   };
   /// `worker`: number among all ranks.
@@ -162,9 +186,19 @@ class array_base {
 
   /// Returns the name of element `c`. @throws std::bad_alloc
   [[nodiscard]] virtual std::string name_of(chare_core& c) const = 0;
+
+  /// Sends the chare's worker the request to let it depart. On that worker.
+  virtual void request_departure(chare_core& c) = 0;
+  /// Returns an object by which the site of the chare's home passes the result of a reduction to
+  /// the coroutine of the tracked chare that waits for it.
+  [[nodiscard]] virtual std::unique_ptr<remote_waiter> waiter_of(chare_core& c,
+                                                                 reduction_site& site,
+                                                                 std::uint32_t sequence) = 0;
+  /// Returns the tracked elements that are on a worker. After the run.
+  [[nodiscard]] virtual std::vector<chare_core*> tracked_on(const local_elements& local) = 0;
   /// Lists the messages that no coroutine has awaited: names the first few, counts all. After the
   /// run.
-  void list_lost_messages(std::string& text, std::size_t& count) const;
+  void list_lost_messages(std::string& text, std::size_t& count);
 
  private:
   [[nodiscard]] located locate_elsewhere(std::size_t worker) noexcept;
@@ -180,6 +214,20 @@ class array_base {
   std::vector<local_elements> m_local;
   std::vector<local_elements> m_placeholders;  // by rank
 };
+
+inline void chare_core::note_wait() {
+  if (m_state.departs()) [[unlikely]]
+    m_state.local->array->request_departure(*this);
+}
+
+/// Checks that `c` can migrate to worker `to` and returns its number. @throws usage_error
+[[nodiscard]] std::uint32_t require_destination(chare_core& c, std::size_t to);
+
+/// Throws usage_error: `call` does not work yet with an element that has ever migrated.
+[[noreturn]] void throw_migrated(const char* call, const std::string& chare);
+
+/// Throws std::logic_error: a fault of the runtime.
+[[noreturn]] void throw_numbered_twice(const std::string& chare);
 
 /// Throws archive_error: the elements of `array` are not of type `wanted`.
 [[noreturn]] void throw_other_elements(const array_base& array, std::string_view wanted);

@@ -12,6 +12,7 @@
 
 #include <starling/objects/detail/array_base.hpp>
 #include <starling/objects/detail/dense_table.hpp>
+#include <starling/objects/detail/tracked_elements.hpp>
 #include <starling/objects/index.hpp>
 
 namespace starling::detail {
@@ -64,6 +65,9 @@ using table_of =
 
 inline constexpr entry_info channel_info{"channel"};
 
+template <class T>
+class tracked_message;
+
 /// The elements of an array on this rank.
 template <class T>
 class array_of final : public array_base {
@@ -73,8 +77,9 @@ class array_of final : public array_base {
 
   array_of(object_space& space, object_id id, table_of<T> table)
       : array_base(space, id, type_name<T>(), typeid(T)), m_table(std::move(table)),
-        m_early(worker_count()) {}
+        m_early(worker_count()), m_tracked(worker_count()) {}
   ~array_of() override {
+    discard_tracked();
     for (early_messages& e : m_early)
       for (auto& [k, list] : e.of)
         while (promise_base* m = list.pop()) work_item::of(*m).discard();
@@ -138,6 +143,7 @@ class array_of final : public array_base {
     }
     m_table.set(local, k, nullptr);
     local.remove(*gone);
+    local.reductions->leave(gone->element_state().reductions);
     end(*gone);
     return true;
   }
@@ -145,15 +151,50 @@ class array_of final : public array_base {
     while (!local.elements.empty() && !is_closed())
       destroy(local, key_of(static_cast<T&>(*local.elements.back())));
     if (is_closed()) return;
+    for (const key& k : tracked_children(local)) destroy_child(local, k);
     m_table.clear(local);
     end_insertions(local);
   }
+
+  // --- tracked elements, on the worker of `local`: migration.hpp
+  using directory = tracked_elements<T, key>;
+  [[nodiscard]] directory& tracked() noexcept { return m_tracked; }
+  /// Returns whether element `k`, whose home is the worker, has migrated.
+  [[nodiscard]] bool is_tracked(const local_elements& local, const key& k) noexcept {
+    const auto* e = m_tracked.find(local.index, k);
+    return e != nullptr && e->is_tracked();
+  }
+  /// Returns the elements whose home is the worker and that have migrated.
+  [[nodiscard]] std::vector<key> tracked_children(const local_elements& local) const {
+    return m_tracked.keys_of(local.index, [&](const typename directory::entry& e) {
+      return e.is_alive_child_of(local.index);
+    });
+  }
+  /// Processes a message to a tracked element that has arrived at worker `m.queued().home`.
+  void receive_tracked(tracked_message<T>& m);
+  /// Destroys a tracked element that is on the worker.
+  void destroy_tracked(local_elements& local, const key& k);
+  /// Moves an element that is to migrate to `departs_to`, if it is on the worker and its coroutines
+  /// can migrate; otherwise the next wait of one of its coroutines repeats the request.
+  void try_departure(local_elements& local, const key& k);
+  void request_departure(chare_core& c) override;
+  [[nodiscard]] std::vector<chare_core*> tracked_on(const local_elements& local) override {
+    std::vector<chare_core*> found;
+    m_tracked.for_each(local.index, [&](const key&, typename directory::entry& e) {
+      if (e.element != nullptr) found.push_back(e.element);
+    });
+    return found;
+  }
+  [[nodiscard]] std::unique_ptr<remote_waiter> waiter_of(chare_core& c, reduction_site& site,
+                                                         std::uint32_t sequence) override;
 
   /// Ends one coroutine of the element, or its destruction. Deletes an element that is being
   /// destroyed after the last of them.
   static void let_go(T& element) noexcept {
     auto& s = element.element_state();
-    if (--s.coroutines == 0 && s.is_doomed) delete &element;
+    if (--s.coroutines == 0 && s.is_doomed) return delete &element;
+    if (s.departs()) [[unlikely]]
+      s.local->array->request_departure(element);
   }
 
   /// Returns a name such as `block[(1, 2, 3)]`.
@@ -174,12 +215,22 @@ class array_of final : public array_base {
     let_go(element);
   }
 
+  void destroy_child(local_elements& local, const key& k);
+  void depart(local_elements& local, const key& k, T& element);
+  void arrive(local_elements& local, const local_elements& home, const key& k, T& element,
+              const location& now);
+  void deliver_ready(local_elements& local, typename directory::entry& e);
+  void tell_location(const local_elements& from, std::uint32_t to, const local_elements& home,
+                     const key& k, const ticket* opens);
+  void discard_tracked() noexcept;
+
   struct alignas(64) early_messages {
     std::unordered_map<key, ready_list> of;  // accessed by its worker only
   };
 
   table_of<T> m_table;
   std::vector<early_messages> m_early;
+  directory m_tracked;
 };
 
 /// Reads the id of an array of T and returns the array. @throws not_made_yet, archive_error

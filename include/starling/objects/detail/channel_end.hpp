@@ -117,7 +117,11 @@ class offer_message final : public work_item, public pooled<block_kind::state> {
     auto* self = static_cast<offer_message*>(item);
     Peer* target = self->m_address.find();
     if (target == nullptr) {
-      or_end_run(*self->m_address.local->home, [self] { self->m_offer.keep(); });
+      or_end_run(*self->m_address.local->home, [self] {
+        if (self->m_address.is_tracked())
+          throw_migrated("channel", self->m_address.array().name_of(self->m_address.to));
+        self->m_offer.keep();
+      });
       if (self->m_address.keep_for_later(*self)) return;
     }
     if (!self->m_address.local->array->is_closed())

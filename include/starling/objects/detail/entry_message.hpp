@@ -4,6 +4,7 @@
 #include <concepts>
 #include <cstdint>
 #include <exception>
+#include <memory>
 #include <source_location>
 #include <tuple>
 #include <type_traits>
@@ -13,7 +14,7 @@
 #include <starling/core/detail/error_text.hpp>
 #include <starling/core/detail/frame_pool.hpp>
 #include <starling/core/future.hpp>
-#include <starling/objects/detail/array_of.hpp>
+#include <starling/objects/detail/migration.hpp>
 
 /// Messages: the arguments of an entry method on their way to a chare.
 namespace starling::detail {
@@ -23,53 +24,6 @@ using entry_result = typename method<decltype(Entry)>::result;
 
 template <auto Entry>
 concept is_awaited = std::same_as<entry_result<Entry>, awaited>;
-
-/// The element to which a message is sent.
-template <class T>
-struct address {
-  using key = typename array_of<T>::key;
-  local_elements* local;
-  key to;
-
-  [[nodiscard]] array_of<T>& array() const noexcept { return array_of<T>::of(*local); }
-  [[nodiscard]] T* find() const { return array().find(*local, to); }
-  /// Returns the element that receives a message; null if the element does not exist or the run has
-  /// ended.
-  [[nodiscard]] T* receiver() const { return local->array->is_closed() ? nullptr : find(); }
-  /// Reports an error of an entry method that no waiter receives.
-  void fail(const entry_info& entry, const std::exception_ptr& cause,
-            const std::source_location& awaited_last = {}) const noexcept {
-    or_end_run(*local->home,
-               [&] { local->array->fail(array().name_of(to), entry, cause, awaited_last); });
-  }
-  [[nodiscard]] std::exception_ptr missing(const entry_info& entry) const {
-    return array_base::missing(array().name_of(to), entry);
-  }
-  /// Keeps a message whose element does not exist yet. Returns false when the element will not be
-  /// made.
-  [[nodiscard]] bool keep_for_later(work_item& m) const noexcept {
-    if (local->array->is_closed() || !local->may_get_elements()) return false;
-    if (!local->is_made) {
-      local->early.push(m.queued());
-      return true;
-    }
-    try {
-      array().keep_early(*local, to, m);
-    } catch (...) {
-      m.discard();
-      end_run(*local->home, std::current_exception());
-    }
-    return true;
-  }
-  /// Handles a message without a receiver: keeps it if the element may still be inserted, else
-  /// reports the error by `by.fail` and discards the message.
-  template <class By>
-  void not_there(work_item& m, const entry_info& entry, By& by) const noexcept {
-    if (keep_for_later(m)) return;
-    if (!local->array->is_closed()) by.fail(entry, missing(entry));
-    m.discard();
-  }
-};
 
 /// Selects constructors of messages that take all arguments as one tuple.
 struct whole_arguments {};
@@ -134,6 +88,7 @@ class coroutine_message : public element_message<T, Reply>, callback {
     p.pinned = true;
     p.priority = this->queued().priority;
     p.spawned = true;
+    p.of_entry = true;
     p.in_frame = true;
     m_running = &p;
     m_owner = &target;
@@ -205,6 +160,16 @@ class entry_message final : public base_of_message<T, entry_result<Entry>, Reply
       : base(&run, &drop, info_of<Entry>, to, std::move(reply)),
         m_args(std::forward<Arguments>(args)) {}
 
+  [[gnu::cold]] static void deliver_to(work_item& m, local_elements& here, T& target) noexcept {
+    auto& self = static_cast<entry_message&>(m);
+    self.m_address.local = &here;
+    self.deliver(target);
+  }
+  static void miss(work_item& m) noexcept {
+    auto& self = static_cast<entry_message&>(m);
+    self.m_address.miss(self, info_of<Entry>, self);
+  }
+
  private:
   static entry_message& of(void* item) noexcept {
     return *static_cast<entry_message*>(static_cast<work_item*>(item));
@@ -214,25 +179,28 @@ class entry_message final : public base_of_message<T, entry_result<Entry>, Reply
     entry_message& self = of(item);
     T* const target = self.m_address.receiver();
     if (target == nullptr) [[unlikely]]
-      return self.m_address.not_there(self, info_of<Entry>, self);
+      return self.m_address.not_there(self);
+    self.deliver(*target);
+  }
+  [[gnu::always_inline]] void deliver(T& target) noexcept {  // `run` is the hot path
     std::exception_ptr error;
     if constexpr (is_task<entry_result<Entry>>) {
-      decltype(self.call(*target).release()) frame;
+      decltype(call(target).release()) frame;
       try {
-        frame = self.call(*target).release();
+        frame = call(target).release();
       } catch (...) {  // out of memory, or thrown by a function that is no coroutine
         error = std::current_exception();
       }
-      if (!error) return self.start(*target, frame.promise(), info_of<Entry>);
+      if (!error) return this->start(target, frame.promise(), info_of<Entry>);
     } else {
       try {
-        self.answer_with([&]() -> decltype(auto) { return self.call(*target); });
+        this->answer_with([&]() -> decltype(auto) { return call(target); });
       } catch (...) {
         error = std::current_exception();
       }
     }
-    if (error) self.fail(info_of<Entry>, std::move(error));
-    delete &self;
+    if (error) this->fail(info_of<Entry>, std::move(error));
+    delete this;
   }
   decltype(auto) call(T& target) {
     return call_entry<Entry>(target, std::move(m_args), argument_indices<Entry>());
@@ -267,6 +235,16 @@ class mail_message final : public mail<Entry>, public pooled<block_kind::state> 
       : mail<Entry>(&run, &drop, std::forward<Arguments>(given)), m_address(to) {}
   void keep(Receipt r) noexcept { m_receipt = std::move(r); }
 
+  [[gnu::cold]] static void deliver_to(work_item& m, local_elements& here, T& target) noexcept {
+    auto& self = static_cast<mail_message&>(m);
+    self.m_address.local = &here;
+    self.deliver(target);
+  }
+  static void miss(work_item& m) noexcept {
+    auto& self = static_cast<mail_message&>(m);
+    self.m_address.miss(self, info_of<Entry>, self.m_address);
+  }
+
  private:
   static mail_message& of(void* item) noexcept {
     return *static_cast<mail_message*>(static_cast<work_item*>(item));
@@ -276,8 +254,11 @@ class mail_message final : public mail<Entry>, public pooled<block_kind::state> 
     mail_message& self = of(item);
     T* const target = self.m_address.receiver();
     if (target == nullptr) [[unlikely]]
-      return self.m_address.not_there(self, info_of<Entry>, self.m_address);
-    if (promise_base* waiting = target->element_state().mail.deliver(self)) resume_here(*waiting);
+      return self.m_address.not_there(self);
+    self.deliver(*target);
+  }
+  [[gnu::always_inline]] void deliver(T& target) noexcept {
+    if (promise_base* waiting = target.element_state().mail.deliver(*this)) resume_here(*waiting);
   }
 
   address<T> m_address;
@@ -291,16 +272,25 @@ class destroy_message final : public work_item, public pooled<block_kind::state>
   explicit destroy_message(const address<T>& to)
       : work_item(&run, &drop, &info.trace_name), m_at(to) {}
 
+  static void deliver_to(work_item& m, local_elements& here, T&) noexcept {
+    auto& self = static_cast<destroy_message&>(m);
+    or_end_run(*here.home, [&] { self.m_at.array().destroy_tracked(here, self.m_at.to); });
+    delete &self;
+  }
+  static void miss(work_item& m) noexcept {
+    auto& self = static_cast<destroy_message&>(m);
+    self.m_at.miss(self, info, self.m_at);
+  }
+
  private:
   static constexpr entry_info info{"destroy", {"", "destroy"}};
   static void drop(void* item) noexcept { delete static_cast<destroy_message*>(item); }
   static void run(void* item) noexcept {
     auto* self = static_cast<destroy_message*>(item);
-    if (self->m_at.find() == nullptr && self->m_at.keep_for_later(*self)) return;
-    or_end_run(*self->m_at.local->home, [self] {
-      const address<T>& at = self->m_at;
-      if (!at.array().destroy(*at.local, at.to)) at.fail(info, at.missing(info));
-    });
+    if (self->m_at.find() == nullptr) [[unlikely]]
+      return self->m_at.not_there(*self);
+    or_end_run(*self->m_at.local->home,
+               [self] { self->m_at.array().destroy(*self->m_at.local, self->m_at.to); });
     delete self;
   }
 
@@ -319,11 +309,17 @@ struct all_elements {
   [[nodiscard]] static auto ranks_beside(const Job& j) noexcept {
     return j.other_ranks();
   }
+  /// Visits with null the elements of the worker's placement that have migrated.
   template <class T, class Visitor>
   void for_each(local_elements& local, Visitor visit) const {
+    auto& array = array_of<T>::of(local);
     for (chare_core* c : local.elements)
-      visit(array_of<T>::of(local).key_of(static_cast<T&>(*c)), &static_cast<T&>(*c));
+      visit(array.key_of(static_cast<T&>(*c)), &static_cast<T&>(*c));
+    if (!local.has_tracked()) [[likely]]
+      return;
+    for (const auto& k : array.tracked_children(local)) visit(k, static_cast<T*>(nullptr));
   }
+  static constexpr bool skips_missing = true;
 };
 
 /// A message to the elements of one worker that `Targets` enumerates.
@@ -333,9 +329,11 @@ class broadcast_message final : public work_item, public pooled<block_kind::stat
   using arguments = typename method<decltype(Entry)>::arguments;
   using key = typename array_of<T>::key;
 
-  broadcast_message(local_elements& local, shared_value<arguments> args, Targets to = {})
+  /// `numbers`: of the sender's sequences to elements of this worker's placement.
+  broadcast_message(local_elements& local, shared_value<arguments> args, Targets to = {},
+                    std::unique_ptr<sequence_numbers<key>> numbers = nullptr)
       : work_item(&run, &drop, &info_of<Entry>.trace_name), m_local(local), m_args(std::move(args)),
-        m_targets(std::move(to)) {}
+        m_targets(std::move(to)), m_numbers(std::move(numbers)) {}
 
  private:
   static void drop(void* item) noexcept { delete static_cast<broadcast_message*>(item); }
@@ -354,6 +352,8 @@ class broadcast_message final : public work_item, public pooled<block_kind::stat
   void give_to(const address<T>& to, T* target) noexcept {
     if (m_local.array->is_closed()) return;
     try {
+      if (target == nullptr && to.is_tracked()) [[unlikely]]
+        return give_to_tracked(to);
       if constexpr (is_awaited<Entry>) {
         perform(*new mail_message<Entry, T>(whole_arguments(), to, m_args->value));
       } else if (is_task<entry_result<Entry>> || target == nullptr) {
@@ -366,9 +366,21 @@ class broadcast_message final : public work_item, public pooled<block_kind::stat
     }
   }
 
+  [[gnu::noinline]] void give_to_tracked(const address<T>& to) {
+    using message =
+        std::conditional_t<is_awaited<Entry>, mail_message<Entry, T>, entry_message<Entry, T>>;
+    message* m;
+    if constexpr (is_awaited<Entry>)
+      m = new message(whole_arguments(), to, m_args->value);
+    else
+      m = new message(whole_arguments(), to, no_reply(), m_args->value);
+    pass_on_from_home(to, *m, queued().priority, m_numbers.get(), Targets::skips_missing);
+  }
+
   local_elements& m_local;
   shared_value<arguments> m_args;
   [[no_unique_address]] Targets m_targets;
+  std::unique_ptr<sequence_numbers<key>> m_numbers;
 };
 
 }  // namespace starling::detail

@@ -85,6 +85,8 @@ class mailbox {
   /// Removes a wait, marks it as ended and returns it; the caller resumes its coroutine. Null if
   /// there is no wait.
   [[nodiscard]] message_wait* end_one() noexcept;
+  /// Returns the oldest wait, or null; `next` leads to the later ones.
+  [[nodiscard]] message_wait* waits() const noexcept { return m_waits; }
   /// Returns the oldest message that no wait has taken, or null.
   [[nodiscard]] const awaited_message* kept() const noexcept { return m_kept; }
   /// Visits these messages, oldest first.

@@ -180,15 +180,48 @@ struct reduction_result {
   std::exception_ptr error = nullptr;
 };
 
+class chare_core;
+class reduction_waits;
+
 /// A coroutine of a contributor that waits for the result. Stored in its frame.
 struct reduction_wait : described_wait {
-  class reduction_site* site = nullptr;  // site that lists it
+  class reduction_site* site = nullptr;  // of the contributor's home
+  chare_core* contributor = nullptr;
+  reduction_waits* list = nullptr;  // that has it
   std::uint32_t sequence = 0;
   promise_base* waiting = nullptr;
   reduction_wait* next = nullptr;
   reduction_result result;  // its `type` is the awaited type until the result arrives
 
   [[nodiscard]] bool withdraw() noexcept;
+};
+
+/// Waits for results, oldest first. Accessed by one worker.
+class reduction_waits {
+ public:
+  void enlist(reduction_wait& w) noexcept;
+  bool withdraw(reduction_wait& w) noexcept;
+  /// Resumes the coroutines that wait for reduction `sequence` of `site`.
+  void release(const reduction_site& site, std::uint32_t sequence,
+               const reduction_result& result) noexcept;
+  [[nodiscard]] bool empty() const noexcept { return m_first == nullptr; }
+  [[nodiscard]] reduction_wait* first() const noexcept { return m_first; }
+
+  reduction_waits() = default;
+  reduction_waits(const reduction_waits&) = delete;
+  reduction_waits& operator=(const reduction_waits&) = delete;
+
+ private:
+  reduction_wait* m_first = nullptr;
+  reduction_wait** m_end = &m_first;
+};
+
+/// A coroutine of a tracked contributor that waits on another worker than its home.
+class remote_waiter {
+ public:
+  virtual ~remote_waiter() = default;
+  /// On the contributor's home. @throws std::bad_alloc
+  virtual void release(const reduction_result& result) = 0;
 };
 
 /// The contributors on one worker. Accessed by that worker only, except `expect_insertion`.
@@ -229,10 +262,14 @@ class reduction_site {
   /// contributors and none is announced, it passes on an empty contribution at once.
   void participate(std::uint32_t sequence);
 
-  void enlist(reduction_wait& w) noexcept;
-  bool withdraw(reduction_wait& w) noexcept;
+  /// The coroutines of contributors that are on this worker.
+  [[nodiscard]] reduction_waits& waits() noexcept { return m_waits; }
+  /// Adds a waiter of a tracked contributor.
+  void enlist(std::uint32_t sequence, std::unique_ptr<remote_waiter> w) {
+    m_remote_waits.push_back({sequence, std::move(w)});
+  }
   /// Resumes the coroutines that wait for reduction `sequence`.
-  void release(std::uint32_t sequence, const reduction_result& result) noexcept;
+  void release(std::uint32_t sequence, const reduction_result& result);
 
   /// Declares that this worker begins no more reductions. Once the open reductions have ended and
   /// their results have arrived, the site ends. @throws usage_error the second time
@@ -257,8 +294,12 @@ class reduction_site {
   // so the queues that carried the message order the two.
   std::atomic<std::size_t> m_coming{0};
   reduction_queue m_queue;
-  reduction_wait* m_waits = nullptr;  // oldest first
-  reduction_wait** m_last = &m_waits;
+  reduction_waits m_waits;
+  struct remote_wait {
+    std::uint32_t sequence;
+    std::unique_ptr<remote_waiter> waiter;
+  };
+  std::vector<remote_wait> m_remote_waits;
   use m_use = use::open;
 };
 

@@ -192,6 +192,7 @@ void insert_here(const address<T>& at, Arguments& args) {
   const std::uint32_t first = at.local->reductions->join_inserted();
   try {
     if (!at.local->takes_more || at.find() != nullptr) throw_not_insertable(at.local->takes_more);
+    if (at.is_tracked()) throw_migrated("insert", at.array().name_of(at.to));
     std::apply([&](auto&... a) { at.array().make(*at.local, at.to, first, std::move(a)...); },
                args);
   } catch (...) {  // reductions that wait for the element end with the run

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <exception>
+#include <source_location>
+
+#include <starling/objects/detail/array_of.hpp>
+
+namespace starling::detail {
+
+/// The element to which a message is sent.
+template <class T>
+struct address {
+  using key = typename array_of<T>::key;
+  local_elements* local;  // of the element's home, or of the worker that runs the message
+  key to;
+
+  [[nodiscard]] array_of<T>& array() const noexcept { return array_of<T>::of(*local); }
+  [[nodiscard]] T* find() const { return array().find(*local, to); }
+  /// Returns the element that receives a message; null if the element does not exist, has migrated,
+  /// or the run has ended.
+  [[nodiscard]] T* receiver() const { return local->array->is_closed() ? nullptr : find(); }
+  /// Returns whether the element has migrated. On its home.
+  [[nodiscard]] bool is_tracked() const {
+    return local->has_tracked() && array().is_tracked(*local, to);
+  }
+  /// Reports an error of an entry method that no waiter receives.
+  void fail(const entry_info& entry, const std::exception_ptr& cause,
+            const std::source_location& awaited_last = {}) const noexcept {
+    or_end_run(*local->home,
+               [&] { local->array->fail(array().name_of(to), entry, cause, awaited_last); });
+  }
+  [[nodiscard]] std::exception_ptr missing(const entry_info& entry) const {
+    return array_base::missing(array().name_of(to), entry);
+  }
+  /// Keeps a message whose element does not exist yet. Returns false when the element will not be
+  /// made.
+  [[nodiscard]] bool keep_for_later(work_item& m) const noexcept {
+    if (local->array->is_closed() || !local->may_get_elements()) return false;
+    if (!local->is_made) {
+      local->early.push(m.queued());
+      return true;
+    }
+    try {
+      array().keep_early(*local, to, m);
+    } catch (...) {
+      m.discard();
+      end_run(*local->home, std::current_exception());
+    }
+    return true;
+  }
+  /// Handles a message that has not found a receiver on its home: passes it on if the element has
+  /// migrated.
+  template <class Message>
+  void not_there(Message& m) const noexcept {
+    if (!pass_on_if_tracked(*this, m)) Message::miss(m);
+  }
+  /// Handles a message to an element that does not exist: keeps it if the element may still be
+  /// inserted, else reports the error by `by.fail` and discards the message.
+  template <class By>
+  void miss(work_item& m, const entry_info& entry, By& by) const noexcept {
+    if (keep_for_later(m)) return;
+    if (!local->array->is_closed()) by.fail(entry, missing(entry));
+    m.discard();
+  }
+};
+
+}  // namespace starling::detail

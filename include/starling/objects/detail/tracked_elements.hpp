@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include <starling/objects/detail/location.hpp>
+
+namespace starling::detail {
+
+struct local_elements;
+
+/// State of an element that has left its home once. Owned by the element and migrates with it; of a
+/// destroyed element, by its home.
+struct tracked_state {
+  explicit tracked_state(local_elements& of) noexcept : home(&of) {}
+
+  local_elements* home;
+  arrival_order order;
+  // By the number of a section's reduction tree: contributions since the element is tracked.
+  std::unordered_map<std::uint64_t, std::uint32_t> section_contributions;
+};
+
+/// The entries of the workers of this rank for tracked elements of an array. Entries are never
+/// removed, so references to them stay valid. Each function is called by worker `on` only.
+template <class T, class Key>
+class tracked_elements {
+ public:
+  struct entry : location_entry {
+    std::uint32_t home = 0;
+    T* element = nullptr;                    // if it is on this worker
+    std::unique_ptr<tracked_state> remains;  // on the home: of the destroyed element
+
+    /// Returns whether `on` is the home of an element that has migrated and, as far as the home
+    /// knows, exists.
+    [[nodiscard]] bool is_alive_child_of(std::size_t on) const noexcept {
+      return home == on && is_tracked() && remains == nullptr;
+    }
+  };
+
+  explicit tracked_elements(std::size_t workers) : m_maps(workers) {}
+
+  /// Returns the entry for `k`, made at the first call.
+  [[nodiscard]] entry& at(std::size_t on, const Key& k, std::uint32_t home) {
+    entry& e = m_maps[on].entries[k];
+    if (!e.is_tracked()) {
+      e.home = home;
+      e.known.worker = home;
+    }
+    return e;
+  }
+  /// Returns null if there is no entry for `k`.
+  [[nodiscard]] entry* find(std::size_t on, const Key& k) noexcept {
+    const auto found = m_maps[on].entries.find(k);
+    return found == m_maps[on].entries.end() ? nullptr : &found->second;
+  }
+  /// Returns the keys of the entries for which `is(entry)` holds.
+  template <class Predicate>
+  [[nodiscard]] std::vector<Key> keys_of(std::size_t on, Predicate is) const {
+    std::vector<Key> keys;
+    for (const auto& [k, e] : m_maps[on].entries)
+      if (is(e)) keys.push_back(k);
+    return keys;
+  }
+  template <class Visitor>
+  void for_each(std::size_t on, Visitor visit) {
+    for (auto& [k, e] : m_maps[on].entries) visit(k, e);
+  }
+
+ private:
+  struct alignas(64) map {
+    std::unordered_map<Key, entry> entries;
+  };
+  std::vector<map> m_maps;
+};
+
+}  // namespace starling::detail
