@@ -7,15 +7,18 @@ import posixpath
 import re
 from dataclasses import dataclass
 
-# resident -> objects -> { device, net } -> core -> std; `launch` is the program that starts ranks
+# resident -> objects -> { device, net } -> core -> std; `launch` is the program that starts ranks;
+# `balance` is the part of objects without a runtime, which the program `starling balance` uses, too
 MAY_INCLUDE = {
     "core": {"core"},
     "device": {"core", "device"},
     "net": {"core", "net"},
-    "objects": {"core", "device", "net", "objects"},
-    "resident": {"core", "device", "net", "objects", "resident"},
-    "launch": {"core", "net", "launch"},
+    "balance": {"core", "balance"},
+    "objects": {"core", "device", "net", "objects", "balance"},
+    "resident": {"core", "device", "net", "objects", "resident", "balance"},
+    "launch": {"core", "net", "launch", "balance"},
 }
+PARTS = re.compile(r"(?:include/starling|src)/objects/(balance)(?:\.hpp$|/)")
 USERS = ("apps", "examples", "benchmarks", "python")
 VENDORS = {
     "cuda": re.compile(r"^(cuda|cu(blas|fft|rand|sparse|solver|pti)|nv(ml|tx|rtc)|cub/|thrust/"
@@ -45,6 +48,9 @@ class violation:
 
 
 def module_of(path):
+    part = PARTS.match(path)
+    if part:
+        return part.group(1)
     match = re.match(r"(?:include/starling|src)/([a-z_]+)(?:\.hpp$|/)", path)
     return match.group(1) if match and match.group(1) in MAY_INCLUDE else None
 

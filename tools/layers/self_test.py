@@ -36,6 +36,8 @@ PLANTED = (
     ("include arrows", "src/core/bad.cpp", "#include <starling/device/stream.hpp>\n", 2),
     ("include arrows", "src/device/bad.cpp", "#include <starling/net/transport.hpp>\n", 2),
     ("include arrows", "src/launch/bad.cpp", "#include <starling/device/stream.hpp>\n", 2),
+    ("include arrows", "src/launch/bad.cpp", "#include <starling/objects/archive.hpp>\n", 2),
+    ("include arrows", "src/objects/balance/bad.cpp", "#include <starling/objects/archive.hpp>\n", 2),
     ("include arrows", "src/net/bad.cpp", '#include "launch/launcher.hpp"\n', 2),
     ("include arrows", "include/starling/core/bad.hpp", '#include "../../../src/core/task.cpp"\n', 2),
     ("include arrows", "src/core/bad.cpp", '#include "../../apps/blast/physics/flux.hpp"\n', 2),

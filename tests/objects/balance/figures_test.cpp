@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+// Quality of the balancers: against an exhaustive search, and on problems with a known optimum.
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include <gtest/gtest.h>
+
+#include "synthetic_loads.hpp"
+
+namespace {
+
+namespace balance = starling::balance;
+using balance::plan, balance::snapshot;
+using starling_test::after, starling_test::grid_of, starling_test::numbers;
+
+/// Exhaustive search: tries all workers for each element, and gives up a branch that is no better.
+class exhaustive_search {
+ public:
+  explicit exhaustive_search(const snapshot& s)
+      : m_s(s), m_host(s.workers.size()), m_device(s.devices.size()) {
+    place(0, 0);
+  }
+  [[nodiscard]] double best() const { return m_best; }
+
+ private:
+  void place(std::size_t element, double level) {
+    if (level >= m_best) return;
+    if (element == m_s.elements.size()) {
+      m_best = level;
+      return;
+    }
+    const auto& e = m_s.elements[element];
+    for (std::size_t w = 0; w < m_host.size(); ++w) {
+      const std::size_t d = m_s.workers[w].device;
+      m_host[w] += e.host_seconds;
+      m_device[d] += e.device_seconds;
+      place(element + 1, std::max({level, m_host[w], m_device[d]}));
+      m_host[w] -= e.host_seconds;
+      m_device[d] -= e.device_seconds;
+    }
+  }
+
+  const snapshot& m_s;
+  std::vector<double> m_host, m_device;
+  double m_best = 1e300;
+};
+
+/// Twelve elements whose host load is large where their device load is small, on `workers` workers
+/// with one device each, or with one for two.
+snapshot opposing(std::uint32_t workers, std::uint32_t sharing, std::uint64_t seed) {
+  numbers random(seed);
+  snapshot s;
+  for (std::uint32_t w = 0; w < workers; ++w) s.workers.push_back({w / sharing, w / sharing});
+  s.devices.resize((workers + sharing - 1) / sharing);
+  for (std::uint32_t i = 0; i < 12; ++i) {
+    balance::element_load e;
+    e.id = i;
+    e.worker = random.below(workers);
+    const double share = random();
+    e.host_seconds = share * (0.5 + random());
+    e.device_seconds = (1 - share) * (0.5 + random());
+    e.position = {random(), random(), random()};
+    e.has_position = true;
+    s.elements.push_back(e);
+  }
+  return s;
+}
+
+class opposing_loads : public testing::TestWithParam<std::string> {};
+
+TEST_P(opposing_loads, are_within_10_percent_of_an_exhaustive_search) {
+  const auto balancer = balance::make_balancer(GetParam(), {.tolerance = 0, .minimum_gain = 0});
+  for (std::uint64_t seed = 0; seed < 300; ++seed) {
+    const std::uint32_t workers = 2 + seed % 3, sharing = 1 + seed / 3 % 2;
+    const snapshot s = opposing(workers, sharing, seed);
+    const double ratio = balancer->balance(s).after.step_seconds / exhaustive_search(s).best();
+    EXPECT_GE(ratio, 1 - 1e-9);
+    EXPECT_LE(ratio, 1.1) << "seed " << seed << ", " << workers << " workers";
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(all, opposing_loads, testing::Values("greedy", "refine", "hierarchical"),
+                         [](const auto& info) { return info.param; });
+
+TEST(balancer_figures, heavy_elements_in_front_reach_the_ideal_on_two_workers) {
+  snapshot s;
+  s.workers = {{0}, {1}};
+  for (std::uint32_t i = 0; i < 64; ++i) {
+    balance::element_load e;
+    e.id = i;
+    e.worker = i / 32;
+    e.host_seconds = i < 16 ? 8 : 1;
+    e.position = {double(i), 0, 0};
+    e.has_position = true;
+    s.elements.push_back(e);
+    if (i > 0) s.edges.push_back({i - 1, i, 8, 1});
+  }
+  for (const char* name :
+       {"greedy", "refine", "curve", "bisection", "communication", "diffusion", "hierarchical"}) {
+    const plan p = balance::make_balancer(name)->balance(s);
+    EXPECT_DOUBLE_EQ(p.before.step_seconds, 144);
+    EXPECT_LE(p.after.step_seconds, 88 * 1.02) << name;
+  }
+}
+
+TEST(balancer_figures, refinement_migrates_less_than_a_curve) {
+  const snapshot s = starling_test::uneven_grid(64, 16, 4);
+  const auto count = [&](const char* name) {
+    return balance::make_balancer(name)->balance(s).migrations.size();
+  };
+  EXPECT_LT(count("refine"), count("curve"));
+  EXPECT_LT(count("refine"), s.elements.size() / 3);
+}
+
+TEST(balancer_figures, coordinates_and_edges_keep_neighbours_together) {
+  // All elements are scattered at random, and one quarter is heavy.
+  snapshot s = starling_test::uneven_grid(64, 16, 4);
+  numbers random(7);
+  for (auto& e : s.elements) e.worker = random.below(16);
+  const double bytes = balance::estimate_step(s, balance::current_workers(s)).bytes_between_ranks;
+  const auto between = [&](const char* name) {
+    return balance::make_balancer(name)->balance(s).after.bytes_between_ranks / bytes;
+  };
+  EXPECT_GT(between("greedy"), 0.9);
+  EXPECT_LT(between("curve"), 0.25);
+  EXPECT_LT(between("bisection"), 0.25);
+  EXPECT_LT(between("communication"), 0.25);
+}
+
+TEST(balancer_figures, a_rank_bound_by_messages_is_relieved) {
+  // Pairs that exchange much are on different ranks; the loads are even.
+  snapshot s;
+  s.workers = {{0}, {1}, {2}, {3}};
+  s.costs.bytes_per_second = 1e6;
+  for (std::uint32_t i = 0; i < 64; ++i) {
+    balance::element_load e;
+    e.id = i;
+    e.worker = i % 4;
+    e.host_seconds = 0.01;
+    s.elements.push_back(e);
+    if (i % 2 == 1) s.edges.push_back({i - 1, i, 1e5, 1});
+  }
+  const plan p = balance::make_balancer("communication")->balance(s);
+  EXPECT_DOUBLE_EQ(p.before.network_seconds, 1.6);
+  EXPECT_LT(p.after.network_seconds, 0.2);
+  EXPECT_LT(p.after.host_seconds, 0.25);
+  for (const auto& m : p.migrations) EXPECT_EQ(m.why, balance::reason::communication);
+}
+
+TEST(balancer_figures, diffusion_balances_ten_thousand_workers_in_30_rounds) {
+  constexpr std::uint32_t workers = 10'000;
+  for (const char* pattern : {"hotspot", "random", "gradient"}) {
+    snapshot s;
+    numbers random(1);
+    for (std::uint32_t w = 0; w < workers; ++w) s.workers.push_back({w});
+    for (std::uint32_t i = 0; i < 100 * workers; ++i) {
+      balance::element_load e;
+      e.id = i;
+      e.worker = i / 100;
+      const double place = double(i) / (100 * workers);
+      e.host_seconds = 0.5 + random();
+      if (*pattern == 'h' && place < 0.1) e.host_seconds *= 10;
+      if (*pattern == 'r') e.worker = random.below(workers);
+      if (*pattern == 'g') e.host_seconds *= 0.1 + 2 * place;
+      s.elements.push_back(e);
+    }
+    const plan p = balance::make_balancer("diffusion", {.rounds = 30})->balance(s);
+    EXPECT_GT(p.before.imbalance(), 1.25) << pattern;
+    EXPECT_LT(p.after.imbalance(), 1.05) << pattern;
+  }
+}
+
+}  // namespace

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+// Parts of the balancers: the steps of diffusion, the curve, and the choice of the time.
+#include <cmath>
+#include <cstdlib>
+#include <map>
+#include <set>
+
+#include <gtest/gtest.h>
+
+#include "objects/balance/curve_key.hpp"
+#include "objects/balance/winner_tree.hpp"
+#include "synthetic_loads.hpp"
+
+namespace {
+
+namespace balance = starling::balance;
+namespace diffusion = starling::balance::diffusion;
+using balance::schedule;
+
+TEST(diffusion_step, partners_are_mutual_and_reach_all_workers) {
+  for (const std::uint32_t workers : {2u, 3u, 8u, 13u, 100u}) {
+    std::set<std::uint32_t> reached{0};
+    for (unsigned round = 0; round < 7; ++round) {
+      const std::set<std::uint32_t> before = reached;
+      for (std::uint32_t w = 0; w < workers; ++w) {
+        const auto [up, down] = diffusion::partners(w, workers, round);
+        EXPECT_EQ(diffusion::partners(up, workers, round)[1], w);
+        EXPECT_EQ(diffusion::partners(down, workers, round)[0], w);
+        EXPECT_NE(up, w);
+        if (before.contains(w)) reached.insert({up, down});
+      }
+    }
+    EXPECT_EQ(reached.size(), workers);
+  }
+  EXPECT_EQ(diffusion::partners(0, 1, 3), (std::array<std::uint32_t, 2>{0, 0}));
+}
+
+TEST(diffusion_step, load_flows_only_downhill) {
+  const auto flow = diffusion::flow({8, 1}, {4, 3});
+  EXPECT_DOUBLE_EQ(flow.host, 1);
+  EXPECT_DOUBLE_EQ(flow.device, 0);
+}
+
+TEST(diffusion_step, chosen_elements_come_near_the_wanted_load) {
+  const std::vector<diffusion::load_pair> all{{5, 0}, {0.5, 3}, {3, 0}, {1, 1}, {0, 0}};
+  std::vector<bool> taken(all.size());
+  // 5 is nearer to (4, 1) than nothing; behind it no element comes nearer.
+  EXPECT_EQ(diffusion::choose(all, {4, 1}, taken), (std::vector<std::uint32_t>{0}));
+  taken.assign(all.size(), false);
+  EXPECT_TRUE(diffusion::choose(all, {0, 0}, taken).empty());
+  taken.assign(all.size(), false);
+  taken[0] = true;
+  EXPECT_EQ(diffusion::choose(all, {3.2, 0}, taken), (std::vector<std::uint32_t>{2}));
+  EXPECT_TRUE(taken[2]);
+}
+
+TEST(curve_key, neighbours_on_the_hilbert_curve_are_neighbours_in_space) {
+  // All cells of a cube of 8³: the key's low bits are equal for all of them.
+  std::map<std::uint64_t, balance::cell> line;
+  constexpr std::uint32_t side = 8, size = 1u << (balance::curve_bits - 3);
+  for (std::uint32_t x = 0; x < side; ++x)
+    for (std::uint32_t y = 0; y < side; ++y)
+      for (std::uint32_t z = 0; z < side; ++z) {
+        const std::uint64_t key =
+            balance::interleave(balance::to_hilbert({x * size, y * size, z * size})) >>
+            3 * (balance::curve_bits - 3);
+        EXPECT_TRUE(line.emplace(key, balance::cell{x, y, z}).second) << "two cells have one key";
+      }
+  ASSERT_EQ(line.size(), side * side * side);
+  EXPECT_EQ(line.begin()->first, 0u);
+  EXPECT_EQ(line.rbegin()->first, side * side * side - 1);
+  for (auto a = line.begin(), b = std::next(a); b != line.end(); ++a, ++b) {
+    int distance = 0;
+    for (int axis = 0; axis < 3; ++axis)
+      distance += std::abs(int(a->second[axis]) - int(b->second[axis]));
+    EXPECT_EQ(distance, 1);
+  }
+}
+
+TEST(curve_key, the_morton_key_interleaves_bits) {
+  EXPECT_EQ(balance::interleave({1, 0, 0}), 4u);
+  EXPECT_EQ(balance::interleave({2, 1, 3}), 0b101'011u);
+}
+
+TEST(winner_tree, has_the_first_of_the_smallest_keys) {
+  starling_test::numbers random(1);
+  balance::winner_tree tree(11);
+  std::vector<double> keys(11, std::numeric_limits<double>::infinity());
+  for (int i = 0; i < 1000; ++i) {
+    const std::uint32_t at = random.below(11);
+    keys[at] = random.below(5);
+    tree.set(at, keys[at]);
+    EXPECT_EQ(tree.best(), std::uint32_t(std::ranges::min_element(keys) - keys.begin()));
+  }
+}
+
+TEST(balance_schedule, a_fixed_interval_is_kept) {
+  schedule s(3);
+  for (int round = 0; round < 3; ++round) {
+    for (int step = 0; step < 3; ++step) {
+      EXPECT_FALSE(s.is_due());
+      EXPECT_EQ(s.steps_until_due(), 3 - step);
+      s.record_step(2, 1);
+    }
+    EXPECT_TRUE(s.is_due());
+    EXPECT_EQ(s.steps_until_due(), 0);
+    s.record_balancing(1);
+  }
+}
+
+TEST(balance_schedule, a_balanced_program_is_never_due) {
+  schedule s;
+  for (int step = 0; step < 10'000; ++step) {
+    s.record_step(1, 1);
+    EXPECT_FALSE(s.is_due());
+  }
+  EXPECT_EQ(s.steps_until_due(), std::nullopt);
+}
+
+TEST(balance_schedule, what_balancing_cannot_remove_does_not_make_it_due) {
+  schedule s;
+  s.record_step(2, 1);
+  s.record_balancing(0.5);
+  for (int step = 0; step < 1000; ++step) s.record_step(1.3, 1);
+  EXPECT_FALSE(s.is_due());
+  EXPECT_EQ(s.loss_seconds(), 0);
+}
+
+TEST(balance_schedule, growing_imbalance_is_due_at_the_optimum) {
+  // The excess grows by 0.01 s a step, a balancing costs 2 s: sqrt(2 · 2 / 0.01) = 20 steps.
+  schedule s;
+  s.record_balancing(2);
+  int step = 0;
+  for (; !s.is_due() && step < 1000; ++step) {
+    if (step == 10) {
+      EXPECT_NEAR(s.steps_until_due().value(), 10, 1);
+    }
+    s.record_step(1 + 0.01 * step, 1);
+  }
+  EXPECT_NEAR(step, 20, 1);
+}
+
+TEST(balance_schedule, the_interval_is_near_the_best_fixed_one) {
+  const double growth = 0.003, cost = 1.7;
+  const auto total = [&](schedule s) {
+    double time = 0;
+    int age = 0;
+    for (int step = 0; step < 10'000; ++step, ++age) {
+      s.record_step(1 + growth * age, 1);
+      time += growth * age;
+      if (!s.is_due()) continue;
+      time += cost;
+      s.record_balancing(cost);
+      age = -1;
+    }
+    return time;
+  };
+  double best = 1e300;
+  for (std::uint64_t interval = 1; interval < 200; ++interval)
+    best = std::min(best, total(schedule(interval)));
+  EXPECT_LT(total(schedule()), 1.1 * best);
+}
+
+TEST(balance_schedule, a_sudden_imbalance_is_due_when_it_has_cost_a_balancing) {
+  schedule s;
+  s.record_balancing(3);
+  for (int step = 0; step < 100; ++step) s.record_step(1, 1);
+  int late = 0;
+  for (; !s.is_due() && late < 100; ++late) s.record_step(2, 1);
+  EXPECT_EQ(late, 3);
+}
+
+}  // namespace
