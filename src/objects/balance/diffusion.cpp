@@ -144,20 +144,25 @@ class diffusion_balancer final : public balancer {
     const double limit = estimate_step(loads, worker_of).ideal_seconds * (1 + options().tolerance);
     load_state state(loads, worker_of);
     relieve_memory(state);
-    simulation all(state);
-    double least = all.largest();
-    worker_of = state.worker_of();
-    for (unsigned round = 0; round < options().rounds && least > limit; ++round) {
-      all.run(round);
-      const double level = all.largest();
-      if (level >= least) continue;
-      least = level;
-      worker_of = state.worker_of();
-    }
+    worker_of = diffuse(state, limit, options().rounds);
   }
 };
 
 }  // namespace
+
+std::vector<std::uint32_t> diffuse(load_state& state, double limit, unsigned rounds) {
+  simulation all(state);
+  double least = all.largest();
+  std::vector<std::uint32_t> best = state.worker_of();
+  for (unsigned round = 0; round < rounds && least > limit; ++round) {
+    all.run(round);
+    const double level = all.largest();
+    if (level >= least) continue;
+    least = level;
+    best = state.worker_of();
+  }
+  return best;
+}
 
 std::unique_ptr<balancer> make_diffusion(const balancer_options& chosen) {
   return std::make_unique<diffusion_balancer>(chosen);

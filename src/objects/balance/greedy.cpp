@@ -35,20 +35,45 @@ std::vector<weighed> heaviest_first(const snapshot& loads, const weights& count)
   return order;
 }
 
-/// Places the elements in order. An element stays where it is if its worker and device then have
-/// at most the ideal load, which saves migrations and leaves no worker worse.
+/// Which elements stay where they are: those whose worker and device then have at most the ideal
+/// load. That saves migrations and leaves no worker worse. With two kinds of load, less is
+/// allowed at the beginning, since a worker that is full of one kind leaves room for the other
+/// that no element can use.
+class staying {
+ public:
+  staying(const snapshot& loads, double ideal) : m_ideal(ideal * (1 + 1e-9)) {
+    for (const element_load& e : loads.elements) {
+      m_total += e.host_seconds + e.device_seconds;
+      m_has_both = m_has_both || e.device_seconds > 0;
+    }
+  }
+  [[nodiscard]] bool may_stay(const load_state& state, std::uint32_t element,
+                              std::uint32_t worker) const {
+    const double done = m_has_both ? early + (1 - early) * m_placed / m_total : 1;
+    return state.level_with(element, worker) <= m_ideal * done;
+  }
+  void placed(const element_load& e) { m_placed += e.host_seconds + e.device_seconds; }
+
+ private:
+  static constexpr double early = 0.25;
+  double m_ideal, m_total = 0, m_placed = 0;
+  bool m_has_both = false;
+};
+
+/// Places the elements in order.
 load_state place_all(const snapshot& loads, const std::vector<std::uint32_t>& worker_of,
                      const std::vector<weighed>& order, double ideal) {
   load_state state(loads, worker_of, true);
   for (std::uint32_t e = 0; e < loads.elements.size(); ++e)
     if (loads.elements[e].is_anchored) state.place(e, worker_of[e]);
-  const double limit = ideal * (1 + 1e-9);
+  staying rule(loads, ideal);
   for (const auto& [weight, e] : order) {
-    if (loads.elements[e].is_anchored) continue;
+    const element_load& load = loads.elements[e];
+    rule.placed(load);
+    if (load.is_anchored) continue;
     const std::uint32_t current = worker_of[e], d = loads.workers[current].device;
-    const bool is_overfull =
-        d != no_device && state.is_overfull(d) && loads.elements[e].device_bytes;
-    const bool stays = weight == 0 || state.level_with(e, current) <= limit;
+    const bool is_overfull = d != no_device && state.is_overfull(d) && load.device_bytes > 0;
+    const bool stays = weight == 0 || rule.may_stay(state, e, current);
     state.place(e, stays && !is_overfull ? current : state.best_worker(e));
   }
   return state;
@@ -95,12 +120,7 @@ class refine final : public balancer {
  protected:
   void assign(const snapshot& loads, std::vector<std::uint32_t>& worker_of) const override {
     const double ideal = estimate_step(loads, worker_of).ideal_seconds;
-    load_state state(loads, std::move(worker_of));
-    relieve_memory(state);
-    improver search(state, ideal, options().tolerance);
-    search.unload();
-    search.run(20 * loads.elements.size() + 1'000'000);
-    worker_of = std::move(state).take();
+    worker_of = refined(loads, std::move(worker_of), ideal, options().tolerance);
   }
 };
 

@@ -171,4 +171,22 @@ void improver::run(std::uint64_t budget) {
   }
 }
 
+std::vector<std::uint32_t> refined(const snapshot& loads, std::vector<std::uint32_t> worker_of,
+                                   double ideal, double tolerance) {
+  load_state state(loads, std::move(worker_of));
+  relieve_memory(state);
+  const bool has_both = std::ranges::any_of(
+      loads.elements, [](const element_load& e) { return e.device_seconds > 0; });
+  const bool is_large = loads.elements.size() * loads.workers.size() > 4096;
+  if (has_both && is_large) {
+    constexpr unsigned rounds = 30;
+    std::vector<std::uint32_t> diffused = diffuse(state, ideal * (1 + tolerance), rounds);
+    state = load_state(loads, std::move(diffused));
+  }
+  improver search(state, ideal, tolerance);
+  search.unload();
+  search.run(20 * loads.elements.size() + 1'000'000);
+  return std::move(state).take();
+}
+
 }  // namespace starling::balance

@@ -45,4 +45,11 @@ class improver {
   winner_tree m_by_load;                              // keys are negative levels
 };
 
+/// Brings the loads of `worker_of` within the tolerance of `ideal` with few migrations, and takes
+/// elements from overfull devices. Large problems with two kinds of load begin with diffusion,
+/// which exchanges one kind for the other between many workers at once.
+[[nodiscard]] std::vector<std::uint32_t> refined(const snapshot& loads,
+                                                 std::vector<std::uint32_t> worker_of, double ideal,
+                                                 double tolerance);
+
 }  // namespace starling::balance

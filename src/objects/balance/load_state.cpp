@@ -11,7 +11,7 @@ load_state::load_state(const snapshot& loads, std::vector<std::uint32_t> worker_
       m_device(loads.devices.size()), m_memory(loads.devices.size()),
       m_sharing(loads.devices.size()), m_typical(loads.workers.size()),
       m_by_host(loads.workers.size()), m_by_device(loads.devices.size()),
-      m_by_level(loads.workers.size()) {
+      m_by_sum(loads.workers.size()) {
   double sum = 0;
   for (const element_load& e : loads.elements) sum += e.host_seconds;
   const double mean = loads.elements.empty() ? 0 : sum / double(loads.elements.size());
@@ -102,7 +102,7 @@ void load_state::change_memory(std::uint32_t element, std::uint32_t worker) {
 void load_state::update(std::uint32_t worker) {
   m_by_host.set(worker, m_host[worker] + m_typical[worker]);
   if (m_device.empty()) return;
-  m_by_level.set(worker, std::max(m_host[worker] + m_typical[worker], device(worker)));
+  m_by_sum.set(worker, m_host[worker] + m_typical[worker] + device(worker));
   const std::uint32_t d = m_loads->workers[worker].device;
   if (d != no_device) m_by_device.set(d, m_device[d]);
 }
@@ -116,27 +116,32 @@ std::uint32_t load_state::least_on_device() const noexcept {
 void load_state::add_candidates(std::vector<std::uint32_t>& into) const {
   into.push_back(m_by_host.best());
   if (m_device.empty()) return;
-  into.push_back(m_by_level.best());
+  into.push_back(m_by_sum.best());
   into.push_back(least_on_device());
+}
+
+double load_state::growth(std::uint32_t element, std::uint32_t worker) const noexcept {
+  const auto fourth = [](double load) { return load * load * load * load; };
+  const double h = host(worker), d = device(worker);
+  return fourth(h + host_of(element, worker)) - fourth(h) + fourth(d + device_of(element, worker)) -
+         fourth(d);
 }
 
 bool load_state::is_better(std::uint32_t element, std::uint32_t worker,
                            std::uint32_t than) const noexcept {
-  if (!fits(element, worker)) return false;
+  if (worker == than || !fits(element, worker)) return false;
   if (!fits(element, than)) return true;
-  const double one = level_with(element, worker), other = level_with(element, than);
-  if (one != other) return one < other;
-  const double one_sum = host(worker) + device(worker), other_sum = host(than) + device(than);
-  return one_sum != other_sum ? one_sum < other_sum : worker < than;
+  const double one = growth(element, worker), other = growth(element, than);
+  return one != other ? one < other : worker < than;
 }
 
-std::uint32_t load_state::best_worker(std::uint32_t element, bool all) const {
+std::uint32_t load_state::best_worker(std::uint32_t element) const {
   std::uint32_t best = m_by_host.best();
   if (!m_device.empty()) {
-    for (const std::uint32_t w : {m_by_level.best(), least_on_device()})
+    for (const std::uint32_t w : {m_by_sum.best(), least_on_device()})
       if (is_better(element, w, best)) best = w;
   }
-  if (!all && fits(element, best)) return best;
+  if (fits(element, best)) return best;
   for (std::uint32_t w = 0; w < m_loads->workers.size(); ++w)
     if (is_better(element, w, best)) best = w;
   return fits(element, best) ? best : m_worker_of[element];

@@ -55,10 +55,12 @@ class load_state {
   [[nodiscard]] const std::vector<std::uint32_t>& sharing(std::uint32_t device) const noexcept {
     return m_sharing[device];
   }
-  /// The worker on which `element` makes the least level, among the workers with the least host
-  /// load, the least device load and the least level; among all workers if it fits on none of
-  /// these or if `all` is set. Its own worker if it fits nowhere else.
-  [[nodiscard]] std::uint32_t best_worker(std::uint32_t element, bool all = false) const;
+  /// The worker where `element` adds least to the sum of the fourth powers of all loads, among the
+  /// workers with the least host load, the least device load and the least sum of both; among all
+  /// workers if it fits on none of these. Its own worker if it fits nowhere else. The power makes
+  /// large loads count most, and lets an element with device load alone go where host load is
+  /// large.
+  [[nodiscard]] std::uint32_t best_worker(std::uint32_t element) const;
   /// Appends the candidates of `best_worker`.
   void add_candidates(std::vector<std::uint32_t>& into) const;
 
@@ -67,6 +69,7 @@ class load_state {
   void change_memory(std::uint32_t element, std::uint32_t worker);
   void update(std::uint32_t worker);
   [[nodiscard]] std::uint32_t least_on_device() const noexcept;
+  [[nodiscard]] double growth(std::uint32_t element, std::uint32_t worker) const noexcept;
   [[nodiscard]] bool is_better(std::uint32_t element, std::uint32_t worker,
                                std::uint32_t than) const noexcept;
 
@@ -77,11 +80,15 @@ class load_state {
   std::vector<std::uint64_t> m_memory;  // by device, bytes
   std::vector<std::vector<std::uint32_t>> m_sharing;
   std::vector<double> m_typical;  // mean host load of an element, by worker: a slow worker has more
-  winner_tree m_by_host, m_by_device, m_by_level;
+  winner_tree m_by_host, m_by_device, m_by_sum;
 };
 
 /// Adds, in order of the elements, the moves that take elements from overfull devices, where other
 /// devices have room.
 void relieve_memory(load_state& state);
+
+/// Runs rounds of diffusive balancing of all workers in turn, until no load exceeds `limit`.
+/// Returns the assignment with the least largest load.
+[[nodiscard]] std::vector<std::uint32_t> diffuse(load_state& state, double limit, unsigned rounds);
 
 }  // namespace starling::balance

@@ -134,13 +134,9 @@ void partition_balancer::assign(const snapshot& loads,
   }
   load_state state(loads, std::move(worker_of));
   move_all(state, wanted);
-  relieve_memory(state);
   // Parts are balanced up to one element and for the sum of both loads; the rest needs few
   // migrations.
-  improver search(state, ideal, options().tolerance);
-  search.unload();
-  search.run(20 * loads.elements.size() + 1'000'000);
-  worker_of = std::move(state).take();
+  worker_of = refined(loads, std::move(state).take(), ideal, options().tolerance);
 }
 
 }  // namespace starling::balance

@@ -148,27 +148,56 @@ TEST(balancer_figures, a_rank_bound_by_messages_is_relieved) {
   for (const auto& m : p.migrations) EXPECT_EQ(m.why, balance::reason::communication);
 }
 
-TEST(balancer_figures, diffusion_balances_ten_thousand_workers_in_30_rounds) {
-  constexpr std::uint32_t workers = 10'000;
-  for (const char* pattern : {"hotspot", "random", "gradient"}) {
-    snapshot s;
-    numbers random(1);
-    for (std::uint32_t w = 0; w < workers; ++w) s.workers.push_back({w});
-    for (std::uint32_t i = 0; i < 100 * workers; ++i) {
-      balance::element_load e;
-      e.id = i;
-      e.worker = i / 100;
-      const double place = double(i) / (100 * workers);
-      e.host_seconds = 0.5 + random();
-      if (*pattern == 'h' && place < 0.1) e.host_seconds *= 10;
-      if (*pattern == 'r') e.worker = random.below(workers);
-      if (*pattern == 'g') e.host_seconds *= 0.1 + 2 * place;
-      s.elements.push_back(e);
-    }
-    const plan p = balance::make_balancer("diffusion", {.rounds = 30})->balance(s);
-    EXPECT_GT(p.before.imbalance(), 1.25) << pattern;
-    EXPECT_LT(p.after.imbalance(), 1.05) << pattern;
+/// A million elements on ten thousand workers.
+snapshot many(const std::string& pattern) {
+  constexpr std::uint32_t workers = 10'000, each = 100;
+  snapshot s;
+  numbers random(1);
+  for (std::uint32_t w = 0; w < workers; ++w) s.workers.push_back({w});
+  for (std::uint32_t i = 0; i < each * workers; ++i) {
+    balance::element_load e;
+    e.id = i;
+    e.worker = pattern == "random" ? random.below(workers) : i / each;
+    const double place = double(i) / (each * workers);
+    e.host_seconds = 0.5 + random();
+    if (pattern == "hotspot" && place < 0.1) e.host_seconds *= 10;
+    if (pattern == "gradient") e.host_seconds *= 0.1 + 2 * place;
+    s.elements.push_back(e);
   }
+  return s;
 }
+
+class diffusion_rounds : public testing::TestWithParam<std::string> {};
+
+TEST_P(diffusion_rounds, thirty_balance_ten_thousand_workers) {
+  const plan p = balance::make_balancer("diffusion", {.rounds = 30})->balance(many(GetParam()));
+  EXPECT_GT(p.before.imbalance(), 1.25);
+  EXPECT_LT(p.after.imbalance(), 1.05);
+}
+
+TEST_P(diffusion_rounds, three_are_too_few) {
+  const plan p = balance::make_balancer("diffusion", {.rounds = 3})->balance(many(GetParam()));
+  EXPECT_GT(p.after.imbalance(), 1.05);
+}
+
+const auto name_of_pattern = [](const auto& info) { return info.param; };
+INSTANTIATE_TEST_SUITE_P(one, diffusion_rounds, testing::Values("hotspot"), name_of_pattern);
+INSTANTIATE_TEST_SUITE_P(nightly, diffusion_rounds, testing::Values("random", "gradient"),
+                         name_of_pattern);
+
+class many_elements : public testing::TestWithParam<std::string> {};
+
+TEST_P(many_elements, with_both_loads_come_within_5_percent_of_the_ideal) {
+  snapshot s = starling_test::uneven_grid(100, 20, 1);
+  starling_test::add_devices(s, 2, 2);
+  const plan p = balance::make_balancer(GetParam())->balance(s);
+  EXPECT_GT(p.before.imbalance(), 2);
+  EXPECT_LT(p.after.imbalance(), 1.05);
+}
+
+INSTANTIATE_TEST_SUITE_P(all, many_elements,
+                         testing::Values("greedy", "refine", "curve", "bisection", "communication",
+                                         "diffusion", "hierarchical"),
+                         name_of_pattern);
 
 }  // namespace
