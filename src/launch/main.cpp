@@ -3,9 +3,11 @@
 #include <unistd.h>
 
 #include <exception>
+#include <string_view>
 
 #include <fmt/format.h>
 
+#include "balance/command.hpp"
 #include "launcher.hpp"
 #include "options.hpp"
 
@@ -25,6 +27,8 @@ void open_standard_files() {
 
 int main(int argc, char** argv) {
   open_standard_files();
+  if (argc > 1 && std::string_view(argv[1]) == "balance")
+    return starling::launch::run_balance(argc - 1, argv + 1);
   const starling::launch::parsed parsed = starling::launch::parse_command_line(argc, argv);
   if (!parsed.launch) return parsed.exit_code;
   try {

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
+#include "balance/command.hpp"
 #include "net/bootstrap/local/wire.hpp"
 
 namespace starling::launch {
@@ -82,6 +83,7 @@ parsed parse_command_line(int argc, char** argv) {
   app.set_version_flag("--version", "starling " STARLING_VERSION);
   app.require_subcommand(1);
   CLI::App* launch = app.add_subcommand("launch", "Start a program as several ranks on this host");
+  app.add_subcommand("balance", balance_summary);  // for the help; `main` runs it
   options found;
   std::string bind = "none";
   describe(*launch, found, bind);
