@@ -208,6 +208,9 @@ class communication final : public balancer {
     solve(between, worker_of, {loose, now.ideal_seconds / 4});
     for (std::size_t e = 0; e < worker_of.size(); ++e) between.elements[e].worker = worker_of[e];
     solve(between, worker_of, {limit, now.ideal_seconds / 4});
+    const estimate then = estimate_step(loads, worker_of);
+    if (std::max(then.host_seconds, then.device_seconds) > std::max(limit, then.network_seconds))
+      worker_of = refined(loads, std::move(worker_of), now.ideal_seconds, options().tolerance);
   }
 
  private:
