@@ -113,6 +113,27 @@ TEST(balancer_figures, refinement_migrates_less_than_a_curve) {
   EXPECT_LT(count("refine"), s.elements.size() / 3);
 }
 
+class pieces : public testing::TestWithParam<std::string> {};
+
+TEST_P(pieces, go_to_the_workers_that_have_most_of_them) {
+  const auto balancer = balance::make_balancer(GetParam());
+  snapshot s = starling_test::uneven_grid(64, 16, 4);
+  const auto worker_of = after(s, balancer->balance(s));
+  // The workers exchange their pieces, and one corner becomes heavier.
+  for (std::uint32_t i = 0; i < s.elements.size(); ++i) {
+    s.elements[i].worker = (worker_of[i] * 5 + 3) % 16;
+    if (s.elements[i].position[0] + s.elements[i].position[1] < 12)
+      s.elements[i].host_seconds *= 1.5;
+  }
+  const plan p = balancer->balance(s);
+  EXPECT_EQ(p.decision, balance::verdict::migrate);
+  EXPECT_LT(p.after.imbalance(), 1.05);
+  EXPECT_LT(p.migrations.size(), s.elements.size() / 4);
+}
+
+INSTANTIATE_TEST_SUITE_P(all, pieces, testing::Values("curve", "bisection"),
+                         [](const auto& info) { return info.param; });
+
 TEST(balancer_figures, coordinates_and_edges_keep_neighbours_together) {
   // All elements are scattered at random, and one quarter is heavy.
   snapshot s = starling_test::uneven_grid(64, 16, 4);
