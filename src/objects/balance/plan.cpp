@@ -6,11 +6,13 @@
 namespace starling::balance {
 namespace {
 
-std::string seconds_text(double seconds) {
+std::string number_text(double number) {
   char text[32];
-  std::snprintf(text, sizeof text, "%.4g s", seconds);
+  std::snprintf(text, sizeof text, "%.4g", number);
   return text;
 }
+
+std::string seconds_text(double seconds) { return number_text(seconds) + " s"; }
 
 std::string place_text(const snapshot& loads, std::uint32_t worker) {
   return "worker " + std::to_string(worker) + " (rank " +
@@ -68,7 +70,7 @@ std::string describe(const snapshot& loads, const plan& result) {
       return "no migrations: no assignment was found that shortens a step of " + before + " enough";
     case verdict::does_not_pay:
       return "no migrations: they would take " + seconds_text(result.cost_seconds) +
-             ", more than they gain in " + std::to_string(std::uint64_t(loads.steps)) + " steps";
+             ", more than they gain in " + number_text(loads.steps) + " steps";
     case verdict::migrate:
       break;
   }

@@ -50,6 +50,13 @@ void check_element(const snapshot& loads, std::size_t i) {
     refuse("element", i, "has device load or device memory, but its worker has no device");
 }
 
+void check_bytes(const snapshot& loads) {
+  double sum = 0;
+  for (const element_load& e : loads.elements)
+    sum += double(e.state_bytes) + double(e.device_bytes);
+  if (sum > 0x1p63) throw usage_error("wrong loads: the elements have more than 2^63 bytes");
+}
+
 void check_ids(const snapshot& loads) {
   const auto by_id = [](const element_load& e) { return e.id; };
   const auto is_sorted = std::ranges::adjacent_find(loads.elements, std::greater_equal<>(), by_id);
@@ -129,6 +136,7 @@ std::uint32_t snapshot::rank_count() const noexcept {
 void require_valid(const snapshot& loads) {
   check_places(loads);
   for (std::size_t i = 0; i < loads.elements.size(); ++i) check_element(loads, i);
+  check_bytes(loads);
   check_ids(loads);
   check_edges(loads);
   const cost_model& c = loads.costs;

@@ -124,6 +124,8 @@ TEST(balancer_interface, wrong_snapshots_are_refused_with_the_place) {
   EXPECT_EQ(
       text_of([](auto& s) { s.elements[3].device_bytes = 1; }),
       "wrong loads: element 3 has device load or device memory, but its worker has no device");
+  EXPECT_EQ(text_of([](auto& s) { s.elements[3].state_bytes = ~std::uint64_t(0); }),
+            "wrong loads: the elements have more than 2^63 bytes");
   EXPECT_EQ(text_of([](auto& s) { s.elements[3].id = 7; }),
             "wrong loads: two elements have the id 7");
   EXPECT_EQ(text_of([](auto& s) { s.workers[1].device = 0; }),

@@ -20,10 +20,11 @@ struct load_pair {
   double device = 0;
 };
 
-/// Partners of `worker` in `round`, among `workers`: those at a distance of 2ᵏ on a ring, where k
-/// begins at the largest power of two below `workers` and becomes smaller by one in each round. A
-/// worker thus has few partners, and a load spreads over all workers in log₂ `workers` rounds. Both
-/// partners are the same worker if there are two; `worker` itself if there is one.
+/// Partners of `worker` in `round`, among `workers`: those at a distance of 2ᵏ on a ring, where 2ᵏ
+/// begins at the largest power of two below `workers`, is halved in each round, and begins again
+/// after 1. A worker thus has few partners, and a load spreads over all workers in log₂ `workers`
+/// rounds. Both partners are the same worker if the distance is half of `workers`; the flow to it
+/// then counts twice. They are `worker` itself if there is no other.
 [[nodiscard]] std::array<std::uint32_t, 2> partners(std::uint32_t worker, std::uint32_t workers,
                                                     unsigned round) noexcept;
 
@@ -31,10 +32,10 @@ struct load_pair {
 /// of load for which it has more; 0 for the remaining kinds.
 [[nodiscard]] load_pair flow(const load_pair& mine, const load_pair& partners_load) noexcept;
 
-/// Chooses elements whose loads together are nearest to `wanted`. `candidates` has the loads of the
-/// elements; the result has positions in it, in the order of choice. Elements that `is_taken` marks
-/// are left out; chosen elements are marked. Sending the chosen elements never makes the larger
-/// load of both workers larger.
+/// Chooses elements whose loads together come near `wanted`: from the largest load on, each element
+/// that lessens the distance to it. `candidates` has the loads of the elements; the result has
+/// positions in it, in the order of choice. Elements that `is_taken` marks are left out; chosen
+/// elements are marked.
 [[nodiscard]] std::vector<std::uint32_t> choose(std::span<const load_pair> candidates,
                                                 load_pair wanted, std::vector<bool>& is_taken);
 
