@@ -57,6 +57,8 @@ if(TARGET starling_fmt)
 endif()
 starling_header_only(cli11 CLI/CLI.hpp)
 starling_header_only(json nlohmann/json.hpp)
+# Checksums of checkpoints; compiled into Starling, so that programs need no library of xxHash.
+starling_header_only(xxhash xxhash.h)
 
 set(THREADS_PREFER_PTHREAD_FLAG ON)
 find_package(Threads REQUIRED)

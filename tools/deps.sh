@@ -25,6 +25,7 @@ hwloc        -                required  libhwloc-dev                hwloc-devel
 fmt          -                required  libfmt-dev                  fmt-devel
 cli11        -                required  libcli11-dev                cli11-devel
 json         -                required  nlohmann-json3-dev          json-devel
+xxhash       -                required  libxxhash-dev               xxhash-devel
 hdf5         -                optional  libhdf5-dev                 hdf5-devel
 pmix         -                optional  libpmix-dev                 pmix-devel
 ucx          -                optional  libucx-dev                  ucx-devel'

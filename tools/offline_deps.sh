@@ -9,7 +9,7 @@ cd "$(dirname "$0")/.."
 # The libraries include those that UCX needs between processes of one host. libpmix-dev is left out:
 # PMIx loads components from the folder it was installed into and must match the launcher of the
 # machine, which has its own PMIx. `starling launch` needs none.
-headers=(libcli11-dev nlohmann-json3-dev libconcurrentqueue-dev libcereal-dev)
+headers=(libcli11-dev nlohmann-json3-dev libxxhash-dev libconcurrentqueue-dev libcereal-dev)
 libraries=(libucx-dev libucx0 libnuma1 libhwloc-dev libhwloc15 libudev1 libfmt-dev libgtest-dev libgmock-dev)
 
 command -v apt-get >/dev/null && command -v dpkg >/dev/null || {

@@ -101,7 +101,8 @@ class deps_case(unittest.TestCase):
         self.stub("cmake", "exit 1")
         self.user(0)
         self.deps("run")
-        for package in ("libhwloc-dev", "libfmt-dev", "libcli11-dev", "nlohmann-json3-dev"):
+        for package in ("libhwloc-dev", "libfmt-dev", "libcli11-dev", "nlohmann-json3-dev",
+                        "libxxhash-dev"):
             self.assertIn(package, self.installed())
 
     def test_an_ordinary_user_continues_with_unpacked_libraries(self):

@@ -29,7 +29,7 @@ VENDORS = {
     "pmix": re.compile(r"^pmix"),
     "hwloc": re.compile(r"^hwloc"),
 }
-PRIVATE_LIBRARIES = re.compile(r"^(fmt|CLI|nlohmann|hdf5|cereal|concurrentqueue)\b")
+PRIVATE_LIBRARIES = re.compile(r"^(fmt|CLI|nlohmann|hdf5|cereal|concurrentqueue|xxhash)\b")
 PHYSICS_WORDS = re.compile(
     r"(?<![a-z])(starling|cuda|gpu|sycl|kokkos|stream|device|threadidx|__global__|__device__)s?"
     r"(?![a-z])", re.I)

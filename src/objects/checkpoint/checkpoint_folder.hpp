@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Checkpoints on disk. A checkpoint is a folder `<path>/checkpoint.000012` with a share of each
+// rank and a manifest, which is written last: without it the checkpoint is incomplete and never
+// used. All ranks see the same `path`. Between ranks the caller carries messages; this layer has
+// none.
+//
+//     checkpoint_folder folder(path);
+//     // Start of a run, on one rank, before others use the folder:
+//     folder.remove_unfinished();
+//     // A checkpoint: one rank chooses the number and the stamp and tells all ranks.
+//     const share_identity mine{folder.next_number(), random_stamp(), rank, ranks};
+//     // Every rank, on the thread of a background_writer, from a copy of its elements:
+//     const share_summary share = folder.write_share(mine, [&](share_writer& to) {
+//       const auto cells = to.add_array({"cells", "cell", "index_2d", shape, placement, count});
+//       for (const auto& [index, state] : copies) to.add_element(cells, index, state);
+//     });
+//     // One rank, with the summaries of all ranks:
+//     folder.complete({mine.number, mine.stamp, step, time_ns, "my run", summaries});
+//     folder.keep(2);
+//     // One rank, if any rank failed, after all ranks ended their writes:
+//     folder.abandon(mine.number);
+//
+//     // A restart, on each rank of any number of ranks:
+//     found_checkpoint found = open_newest(path, checks::index);
+//     share_reader share = found.reader->open_share(r);
+//     for (const stored_state& s : share.states())
+//       if (is_mine(s.array, s.key)) restore(s, share.read(s));
+//
+// Copies on a buddy rank have the same bytes: share_writer over a memory_sink, share_reader over a
+// memory_source.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "objects/checkpoint/checkpoint_error.hpp"
+#include "objects/checkpoint/file_system.hpp"
+#include "objects/checkpoint/manifest.hpp"
+#include "objects/checkpoint/share_writer.hpp"
+
+namespace starling::detail {
+
+inline constexpr const char* manifest_name = "manifest";
+
+/// Returns the folder name of a checkpoint, such as `checkpoint.000012`.
+[[nodiscard]] std::string checkpoint_name(std::uint64_t number);
+
+/// Returns the numbers of all checkpoints below `path`, complete or not, ascending. None if `path`
+/// does not exist. @throws checkpoint_error
+[[nodiscard]] std::vector<std::uint64_t> checkpoint_numbers(const std::string& path);
+
+/// Returns a stamp for `share_identity`, random so that files of two checkpoints with the same
+/// number are told apart.
+[[nodiscard]] std::uint64_t random_stamp();
+
+/// Writes checkpoints below one path. Thread-safe: several ranks may write shares at the same time.
+/// One checkpoint is written at a time, under ascending numbers. Only files with names of this
+/// format are ever removed.
+class checkpoint_folder {
+ public:
+  explicit checkpoint_folder(std::string path, file_system& files = system_files());
+
+  /// Returns a number above those of all checkpoints, complete or not. @throws checkpoint_error
+  [[nodiscard]] std::uint64_t next_number() const;
+
+  /// Writes the share `identity.rank`: returns when it is on disk. Creates the folders. `fill` adds
+  /// the records. On an error, also of `fill`, removes the share and rethrows.
+  /// @throws checkpoint_error
+  share_summary write_share(const share_identity& identity,
+                            const std::function<void(share_writer&)>& fill);
+
+  /// Makes the checkpoint complete: writes the manifest. @throws checkpoint_error; then the
+  /// checkpoint is removed, as far as the file system permits
+  void complete(const manifest& contents);
+
+  /// Removes the files of an incomplete or complete checkpoint.
+  /// @throws checkpoint_error if files of this format remain
+  void abandon(std::uint64_t number);
+
+  /// Keeps the `count` newest complete checkpoints (at least 1) and removes older ones and older
+  /// incomplete ones. Refused ones do not count; those of a later version or another format are not
+  /// removed. @throws checkpoint_error
+  void keep(std::size_t count);
+
+  /// Removes incomplete checkpoints and temporary files. Call it when no rank writes.
+  /// @throws checkpoint_error
+  void remove_unfinished();
+
+ private:
+  void make_folders(const std::string& path);
+  [[nodiscard]] std::string folder_of(std::uint64_t number) const;
+
+  const std::string m_path;
+  file_system& m_files;
+};
+
+}  // namespace starling::detail
