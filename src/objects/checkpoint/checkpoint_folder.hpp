@@ -68,7 +68,8 @@ class checkpoint_folder {
   [[nodiscard]] std::uint64_t next_number() const;
 
   /// Writes the share `identity.rank`: returns when it is on disk. Creates the folders. `fill` adds
-  /// the records. On an error, also of `fill`, removes the share and rethrows.
+  /// the records. On an error, also of `fill`, removes the share and rethrows. The thread must
+  /// block SIGXFSZ, as helper threads do; else a limit of file sizes ends the process.
   /// @throws checkpoint_error
   share_summary write_share(const share_identity& identity,
                             const std::function<void(share_writer&)>& fill);

@@ -19,7 +19,7 @@ namespace starling::detail {
 using state_pieces = std::function<std::span<const std::byte>()>;
 
 /// Writes one rank's share of a checkpoint to a sink: states as they come, then their index.
-/// Memory: the index, about 13 bytes and the index bytes of each element. Not thread-safe. After an
+/// Memory: the index, 21 bytes and the index bytes of each element. Not thread-safe. After an
 /// error the share is unusable.
 class share_writer {
  public:
