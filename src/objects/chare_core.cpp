@@ -44,6 +44,10 @@ void throw_numbered_twice(const std::string& chare) {
   throw std::logic_error("starling: two messages to " + chare + " have the same number");
 }
 
+void throw_cannot_depart(const std::string& chare) {
+  throw usage_error(chare + ": before_migration must not start tasks or make channels");
+}
+
 void throw_migrated(const char* call, const std::string& chare) {
   throw usage_error(std::string(call) + ": " + chare +
                     " has migrated: elements that migrate have no channels, and their indices are "

@@ -73,11 +73,12 @@ class chare : public detail::chare_core {
 
   /// Moves this element to worker `to` of this rank. It departs when the calling entry method has
   /// returned and each coroutine of the element has ended or waits in `when`, `reduce` or
-  /// `barrier`; other waits and tasks of `spawn` delay the departure. Messages to the element keep
-  /// their order: those of one sending thread and priority arrive as sent. A later call replaces an
-  /// earlier one. Members `void before_migration()` and `void after_migration()` are called on the
-  /// old and the new worker. An element that has migrated contributes to reductions by messages to
-  /// its first worker, and costs its senders a table lookup for each message.
+  /// `barrier`; other waits and tasks of `spawn` delay the departure, and before the first
+  /// migration so does a `reduce` over a section. A later call replaces an earlier one. Messages to
+  /// the element keep their order: those of one sending thread and priority arrive as sent. Public
+  /// members `void before_migration()` and `void after_migration()` are called on the old and the
+  /// new worker. An element that has migrated contributes to reductions by messages to its first
+  /// worker, and costs its senders a table lookup for each message.
   /// @throws usage_error when there is no such worker, the element has channels, or the job has
   /// several ranks
   void migrate_to(std::size_t to) {

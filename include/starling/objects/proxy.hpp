@@ -223,8 +223,7 @@ class chare_array {
         detail::send(*local.home,
                      *new detail::broadcast_message<Entry, T>(
                          local, shared, {},
-                         detail::numbers_of_broadcast<T>(local, m_priority,
-                                                         [](const auto&) { return true; })),
+                         detail::numbers_of_broadcast<T>(local, m_priority, detail::any_element)),
                      m_priority);
     }
   }
@@ -248,6 +247,15 @@ class chare_array {
   /// The elements contribute to no further reduction. Later messages to elements and insertions are
   /// errors, and broadcasts reach no element; the proxy itself stays valid.
   void destroy() const {
+    for (detail::local_elements& local : m_array->locals())
+      if (auto numbers = detail::numbers_of_broadcast<T>(local, m_priority, detail::any_element))
+        detail::send_call(
+            *local.home,
+            [array = m_array, &local, numbers = std::move(numbers), order = m_priority] {
+              for (const auto& [k, number] : numbers->of)
+                array->destroy_away(local, k, order, numbers.get());
+            },
+            m_priority);
     detail::on_all_workers<&detail::array_base::destroy_local>(*m_array, m_priority);
   }
   /// Returns a callback as element::to, for every element.

@@ -183,9 +183,10 @@ class to_everyone final : public starling::callback<V>::target {
 /// The reduction to which a chare contributes next.
 struct next_reduction {
   chare_core& contributor;
-  reduction_site& site;                 // of the contributor's home
-  std::uint32_t& count;                 // of the contributor's contributions
-  const std::uint32_t* base = nullptr;  // on the home: added to `count`; null: nothing is added
+  reduction_site& site;  // of the contributor's home
+  std::uint32_t& count;  // of the contributor's contributions
+  // In the section on the home: contributions before the chare was tracked. Null for an array.
+  const std::uint32_t* base = nullptr;
 
   [[nodiscard]] bool is_remote() const noexcept {
     return contributor.element_state().tracked != nullptr;
@@ -200,8 +201,9 @@ template <class V, class Op, class Target>
                                            std::unique_ptr<remote_waiter> waiter = nullptr) {
   send_call(
       next.site.home(),
-      [&site = next.site, base = next.base, number = next.count++, value = std::move(value), op,
-       target = std::move(target), waiter = std::move(waiter)]() mutable {
+      [&site = next.site, whole = next.site.tree().whole(), base = next.base, number = next.count++,
+       value = std::move(value), op, target = std::move(target),
+       waiter = std::move(waiter)]() mutable {
         const std::uint32_t sequence = base == nullptr ? number : *base + number;
         site.contribute(sequence, std::move(value), op, [&] { return target(sequence); });
         if (waiter != nullptr) site.enlist(sequence, std::move(waiter));

@@ -226,6 +226,9 @@ inline void chare_core::note_wait() {
 /// Throws usage_error: `call` does not work yet with an element that has ever migrated.
 [[noreturn]] void throw_migrated(const char* call, const std::string& chare);
 
+/// Throws usage_error: `before_migration` of the chare has made a departure impossible.
+[[noreturn]] void throw_cannot_depart(const std::string& chare);
+
 /// Throws std::logic_error: a fault of the runtime.
 [[noreturn]] void throw_numbered_twice(const std::string& chare);
 

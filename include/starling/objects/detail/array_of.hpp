@@ -67,6 +67,8 @@ inline constexpr entry_info channel_info{"channel"};
 
 template <class T>
 class tracked_message;
+template <class Key>
+struct sequence_numbers;
 
 /// The elements of an array on this rank.
 template <class T>
@@ -151,7 +153,7 @@ class array_of final : public array_base {
     while (!local.elements.empty() && !is_closed())
       destroy(local, key_of(static_cast<T&>(*local.elements.back())));
     if (is_closed()) return;
-    for (const key& k : tracked_children(local)) destroy_child(local, k);
+    for (const key& k : tracked_with_home(local)) destroy_away(local, k, priority::normal, nullptr);
     m_table.clear(local);
     end_insertions(local);
   }
@@ -164,12 +166,17 @@ class array_of final : public array_base {
     const auto* e = m_tracked.find(local.index, k);
     return e != nullptr && e->is_tracked();
   }
-  /// Returns the elements whose home is the worker and that have migrated.
-  [[nodiscard]] std::vector<key> tracked_children(const local_elements& local) const {
+  /// Returns the elements whose home is the worker and that have migrated, destroyed ones included:
+  /// senders may have numbered a broadcast for them.
+  [[nodiscard]] std::vector<key> tracked_with_home(const local_elements& local) const {
     return m_tracked.keys_of(local.index, [&](const typename directory::entry& e) {
-      return e.is_alive_child_of(local.index);
+      return e.home == local.index && e.is_tracked();
     });
   }
+  /// Sends a destruction to a tracked element whose home is the worker, at the position that
+  /// `numbers` has for it.
+  void destroy_away(local_elements& local, const key& k, starling::priority priority,
+                    const sequence_numbers<key>* numbers);
   /// Processes a message to a tracked element that has arrived at worker `m.queued().home`.
   void receive_tracked(tracked_message<T>& m);
   /// Destroys a tracked element that is on the worker.
@@ -211,11 +218,11 @@ class array_of final : public array_base {
     s.is_doomed = true;
     ++s.coroutines;  // keeps the element while its waits are ended one by one
     while (message_wait* w = s.mail.end_one()) resume_here(*w->waiting);
+    element.cancel_waits();
     cancel_channels(element);
     let_go(element);
   }
 
-  void destroy_child(local_elements& local, const key& k);
   void depart(local_elements& local, const key& k, T& element);
   void arrive(local_elements& local, const local_elements& home, const key& k, T& element,
               const location& now);

@@ -317,7 +317,7 @@ struct all_elements {
       visit(array.key_of(static_cast<T&>(*c)), &static_cast<T&>(*c));
     if (!local.has_tracked()) [[likely]]
       return;
-    for (const auto& k : array.tracked_children(local)) visit(k, static_cast<T*>(nullptr));
+    for (const auto& k : array.tracked_with_home(local)) visit(k, static_cast<T*>(nullptr));
   }
   static constexpr bool skips_missing = true;
 };

@@ -76,21 +76,23 @@ void array_of<T>::receive_tracked(tracked_message<T>& m) {
   const local_elements& home = *m.to().local;
   auto& e = m_tracked.at(here.index, m.to().to, home.index);
   if (is_closed()) return m.discard();
+  std::unique_ptr<tracked_message<T>> kept(&m);  // until the message is passed on or added
   if (&here == &home && m.position.version == 0) {
-    if (!e.is_tracked()) return m.run_untracked();
+    if (!e.is_tracked()) return kept.release()->run_untracked();
     number_at_home(e, m.position);
   }
   switch (decide(e, m.position)) {
     case arrival::hold:
-      return e.early.push(m);
+      return e.early.push(*kept.release());
     case arrival::forward:
-      return send(*space().workers()[e.known.worker], m, m.position.priority);
+      return send(*space().workers()[e.known.worker], *kept.release(), m.position.priority);
     case arrival::accept:
       break;
   }
   if (m.position.is_forwarded && m.position.has_sender())
     tell_location(here, m.position.sender, home, m.to().to, &m.position);
   if (!e.here->add(m)) throw_numbered_twice(name_of(m.to().to));
+  static_cast<void>(kept.release());
   deliver_ready(here, e);
 }
 
@@ -145,7 +147,10 @@ template <class T>
 void array_of<T>::depart(local_elements& local, const key& k, T& element) {
   auto& s = element.element_state();
   const std::uint32_t to = std::exchange(s.departs_to, s.stays);
-  if constexpr (requires { element.before_migration(); }) element.before_migration();
+  if constexpr (requires { element.before_migration(); }) {
+    element.before_migration();
+    if (!element.can_depart()) throw_cannot_depart(name_of(k));
+  }
   if (s.tracked == nullptr) {
     s.tracked = std::make_unique<tracked_state>(local);
     element.take_waits_from(*local.reductions);
@@ -196,8 +201,7 @@ void array_of<T>::destroy_tracked(local_elements& local, const key& k) {
   e.element = nullptr;
   e.here = nullptr;
   e.known = {home.index, e.known.version + 1};
-  auto bury = [this, &home, k, now = e.known,
-               remains = std::move(s.tracked)](std::unique_ptr<tracked_state> = {}) mutable {
+  auto bury = [this, &home, k, now = e.known, remains = std::move(s.tracked)]() mutable {
     auto& at_home = m_tracked.at(home.index, k, home.index);
     at_home.known = now;
     at_home.here = &remains->order;
@@ -206,22 +210,24 @@ void array_of<T>::destroy_tracked(local_elements& local, const key& k) {
     while (tracked_item* m = early.pop()) receive_tracked(static_cast<tracked_message<T>&>(*m));
     deliver_ready(home, at_home);
   };
-  // Behind the contributions of the element.
+  // Behind the contributions of the element, also those that it sent from other workers: an inbox
+  // is first in, first out for all of its senders.
   send_call(
       *home.home, [&home, next = s.reductions] { home.reductions->leave(next); }, priority::normal);
   if (&home == &local)
     bury();
   else
     send_call(*home.home, std::move(bury), priority::high);
-  gone.cancel_waits();
   end(gone);
 }
 
-/// Sends a destruction to a tracked element, behind the messages that the home has numbered.
 template <class T>
-void array_of<T>::destroy_child(local_elements& local, const key& k) {
+void array_of<T>::destroy_away(local_elements& local, const key& k, starling::priority priority,
+                               const sequence_numbers<key>* numbers) {
+  auto* e = m_tracked.find(local.index, k);
+  if (e == nullptr || !e->is_tracked() || std::exchange(e->is_ending, true)) return;
   const address<T> to{&local, k};
-  pass_on_from_home<T>(to, *new destroy_message<T>(to), priority::normal, nullptr, true);
+  pass_on_from_home<T>(to, *new destroy_message<T>(to), priority, numbers, true);
 }
 
 template <class T>

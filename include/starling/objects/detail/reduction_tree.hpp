@@ -318,6 +318,9 @@ class reduction_tree {
   /// runtime.
   void belong_to(const std::shared_ptr<const void>& whole) noexcept { m_whole = whole; }
 
+  /// Returns an owner of the tree for a message in transit; null if it exists as long as the
+  /// runtime.
+  [[nodiscard]] std::shared_ptr<const void> whole() const noexcept { return m_whole.lock(); }
   [[nodiscard]] const std::string& name() const noexcept { return m_name; }
   [[nodiscard]] object_space& space() const noexcept { return m_space; }
   [[nodiscard]] object_id id() const noexcept { return m_id; }

@@ -33,12 +33,7 @@ class tracked_elements {
     std::uint32_t home = 0;
     T* element = nullptr;                    // if it is on this worker
     std::unique_ptr<tracked_state> remains;  // on the home: of the destroyed element
-
-    /// Returns whether `on` is the home of an element that has migrated and, as far as the home
-    /// knows, exists.
-    [[nodiscard]] bool is_alive_child_of(std::size_t on) const noexcept {
-      return home == on && is_tracked() && remains == nullptr;
-    }
+    bool is_ending = false;                  // on the home: the array is being destroyed
   };
 
   explicit tracked_elements(std::size_t workers) : m_maps(workers) {}

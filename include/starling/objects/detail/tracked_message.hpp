@@ -37,6 +37,7 @@ class tracked_message final : public work_item,
       : work_item(&run, &drop, &name), m_to(to), m_inner(&inner), m_functions(of_type<Message>) {
     position = at;
     inner.queued().priority = at.priority;
+    queued().created = inner.queued().created;  // traces name the inner message
   }
 
   [[nodiscard]] const address<T>& to() const noexcept { return m_to; }
@@ -101,7 +102,7 @@ template <class T, class Message>
   const std::uint32_t by = here->index();
   auto& e = array.tracked().at(by, to.to, to.local->index);
   auto sent = std::make_unique<tracked_message<T>>(to, m, position);
-  kept.release();
+  static_cast<void>(kept.release());
   const std::uint32_t at = route(e, by, to.local->index, priority, sent->position);
   send(*array.space().workers()[at], *sent.release(), priority);
 }
@@ -112,6 +113,7 @@ template <class T, class Message>
 void pass_on_from_home(const address<T>& to, Message& m, starling::priority priority,
                        const sequence_numbers<typename address<T>::key>* numbers = nullptr,
                        bool is_optional = false) {
+  std::unique_ptr<Message, void (*)(Message*)> kept(&m, [](Message* x) { x->discard(); });
   ticket position;
   position.priority = priority;
   if (numbers != nullptr)
@@ -120,6 +122,7 @@ void pass_on_from_home(const address<T>& to, Message& m, starling::priority prio
       position.number = mine->second;
     }
   auto sent = std::make_unique<tracked_message<T>>(to, m, position);
+  static_cast<void>(kept.release());
   if (is_optional) sent->drop_if_missing();
   sent->queued().home = to.local->home;
   to.array().receive_tracked(*sent.release());
@@ -131,6 +134,8 @@ template <class T, class Message>
   or_end_run(*to.local->home, [&] { pass_on_from_home(to, m, m.queued().priority); });
   return true;
 }
+
+inline constexpr auto any_element = [](const auto&) { return true; };
 
 /// Returns the next numbers of the calling worker's sequences to elements that `takes(key)` selects
 /// and whose home is the worker of `home`; null if there are none.
@@ -146,7 +151,8 @@ template <class T, class Predicate>
   array_of<T>::of(home).tracked().for_each(here->index(), [&](const auto& k, auto& e) {
     if (e.home != home.index || e.sent[p] == 0 || !takes(k)) return;
     if (result == nullptr) result.reset(new numbers{here->index(), {}});
-    result->of.emplace(k, ++e.sent[p]);
+    result->of.emplace(k, e.sent[p] + 1);
+    ++e.sent[p];
   });
   return result;
 }
