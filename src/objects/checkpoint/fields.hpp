@@ -36,7 +36,11 @@ class field_writer {
   }
   void put_text(std::string_view text) { put_bytes(bytes_of(text)); }
   void append(std::span<const std::byte> bytes) {
-    m_bytes.insert(m_bytes.end(), bytes.begin(), bytes.end());
+    if (bytes.empty()) return;
+    // Not `insert`, for which GCC 12 falsely reports an overflow.
+    const std::size_t at = m_bytes.size();
+    m_bytes.resize(at + bytes.size());
+    std::memcpy(m_bytes.data() + at, bytes.data(), bytes.size());
   }
   [[nodiscard]] const std::vector<std::byte>& bytes() const { return m_bytes; }
 
