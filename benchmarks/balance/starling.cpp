@@ -45,8 +45,9 @@ const std::vector<question> questions = {
     {"million_hierarchical", "hierarchical", 1e6, 1e4, false},
 };
 
-/// A square grid in rows over the workers, whose first quarter has five times the host load, and,
-/// with devices, whose last quarter has six times the device load.
+/// A square grid, distributed over the workers by rows. The first quarter of the elements has five
+/// times the host load of the remaining ones; with devices, the last quarter has six times the
+/// device load.
 balance::snapshot make_loads(const question& asked, double scale) {
   balance::snapshot s;
   const auto side = std::uint32_t(std::max(8.0, std::sqrt(asked.elements * scale)));

@@ -241,24 +241,27 @@ void throw_outside_runtime(const char* call) {
                     "executor instead");
 }
 
-promise_base& root_of(promise_base& coroutine) noexcept {
+namespace {
+
+/// Returns the coroutine that awaits task `c` itself; null for a root.
+promise_base* parent_of(promise_base& c) noexcept {
   // Valid for each task_promise<T>: its state has the same first base for every T.
   struct any_task : promise_base, state_base {};
   static_assert(sizeof(promise_base) % 16 == 0,
                 "then a state aligned to 16 bytes begins there, too");
+  return c.is_task && !c.spawned ? &static_cast<any_task&>(c).parent() : nullptr;
+}
+
+}  // namespace
+
+promise_base& root_of(promise_base& coroutine) noexcept {
   promise_base* root = &coroutine;
-  while (root->is_task && !root->spawned) root = &static_cast<any_task*>(root)->parent();
+  while (promise_base* parent = parent_of(*root)) root = parent;
   return *root;
 }
 
 void rehome(promise_base& coroutine, worker& to) noexcept {
-  struct any_task : promise_base, state_base {};
-  promise_base* c = &coroutine;
-  c->home = &to;
-  while (c->is_task && !c->spawned) {
-    c = &static_cast<any_task*>(c)->parent();
-    c->home = &to;
-  }
+  for (promise_base* c = &coroutine; c != nullptr; c = parent_of(*c)) c->home = &to;
 }
 
 void throw_not_awaitable(bool moved_from) {

@@ -162,7 +162,7 @@ class simulation {
         .push_back({to, nullptr, m_workers[from].entry.known, false, opens});
   }
   static void take_hint(location_entry& e, const parcel& hint) {
-    e.learn(hint.where);
+    e.update(hint.where);
     if (hint.opens >= 0) e.is_open[std::size_t(hint.opens)] = true;
   }
   void arrive(std::uint32_t at, const location& now) {

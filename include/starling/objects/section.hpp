@@ -178,7 +178,7 @@ class section {
   }
 
   struct members {
-    static constexpr bool skips_missing = false;
+    static constexpr bool drops_if_missing = false;
     std::shared_ptr<detail::section_elements<T>> elements;
     template <class Of, class Visitor>
     void for_each(detail::local_elements& local, Visitor visit) const {

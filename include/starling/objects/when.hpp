@@ -35,11 +35,6 @@ auto values_behind(std::tuple<Args...>& args) {
   }
 }
 
-/// Deleter that discards a message at the end of a scope.
-struct discard_message {
-  void operator()(work_item* m) const noexcept { m->discard(); }
-};
-
 /// One `when`: selects a message and extracts its arguments.
 template <class T, auto Entry, bool ByReference>
 class message_request {

@@ -168,10 +168,12 @@ class array_of final : public array_base {
   }
   /// Returns the elements whose home is the worker and that have migrated, destroyed ones included:
   /// senders may have numbered a broadcast for them.
-  [[nodiscard]] std::vector<key> tracked_with_home(const local_elements& local) const {
-    return m_tracked.keys_of(local.index, [&](const typename directory::entry& e) {
-      return e.home == local.index && e.is_tracked();
+  [[nodiscard]] std::vector<key> tracked_with_home(const local_elements& local) {
+    std::vector<key> found;
+    m_tracked.for_each(local.index, [&](const key& k, const typename directory::entry& e) {
+      if (e.home == local.index && e.is_tracked()) found.push_back(k);
     });
+    return found;
   }
   /// Sends a destruction to a tracked element whose home is the worker, at the position that
   /// `numbers` has for it.
@@ -226,6 +228,10 @@ class array_of final : public array_base {
   void depart(local_elements& local, const key& k, T& element);
   void arrive(local_elements& local, const local_elements& home, const key& k, T& element,
               const location& now);
+  /// Stores that the element, or the state of a destroyed one, is on the worker, and processes the
+  /// messages that arrived before it.
+  void enter(local_elements& local, typename directory::entry& e, const location& now,
+             arrival_order& order);
   void deliver_ready(local_elements& local, typename directory::entry& e);
   void tell_location(const local_elements& from, std::uint32_t to, const local_elements& home,
                      const key& k, const ticket* opens);

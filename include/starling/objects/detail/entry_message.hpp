@@ -319,7 +319,7 @@ struct all_elements {
       return;
     for (const auto& k : array.tracked_with_home(local)) visit(k, static_cast<T*>(nullptr));
   }
-  static constexpr bool skips_missing = true;
+  static constexpr bool drops_if_missing = true;
 };
 
 /// A message to the elements of one worker that `Targets` enumerates.
@@ -374,7 +374,7 @@ class broadcast_message final : public work_item, public pooled<block_kind::stat
       m = new message(whole_arguments(), to, m_args->value);
     else
       m = new message(whole_arguments(), to, no_reply(), m_args->value);
-    pass_on_from_home(to, *m, queued().priority, m_numbers.get(), Targets::skips_missing);
+    pass_on_from_home(to, *m, queued().priority, m_numbers.get(), Targets::drops_if_missing);
   }
 
   local_elements& m_local;

@@ -110,7 +110,7 @@ class arrival_order {
 /// What one worker knows about one element: a directory has an entry for each element that has been
 /// on the worker, to which the worker has sent messages in sequences, or whose home it is.
 struct location_entry {
-  location known;                        // the newest location that the worker has learnt of
+  location known;                        // the newest location that the worker has received
   std::array<std::uint64_t, 2> sent{};   // by priority: the last number of the worker as a sender
   std::array<bool, 2> is_open{};         // by priority: that sequence may leave out the home
   std::array<std::uint64_t, 2> homed{};  // by priority: the last number of the worker as the home
@@ -119,11 +119,9 @@ struct location_entry {
 
   /// Returns whether the element has ever migrated, as far as the worker knows.
   [[nodiscard]] bool is_tracked() const noexcept { return known.version != 0; }
-  /// Learns of a location. Returns whether it is newer than the known one.
-  bool learn(const location& p) noexcept {
-    if (p.version <= known.version) return false;
-    known = p;
-    return true;
+  /// Stores a location that another worker has sent, if it is newer than the known one.
+  void update(const location& l) noexcept {
+    if (l.version > known.version) known = l;
   }
 };
 

@@ -115,7 +115,7 @@ void array_of<T>::tell_location(const local_elements& from, std::uint32_t to,
       *space().workers()[to],
       [this, to, &home, k, now, priority] {
         auto& e = m_tracked.at(to, k, home.index);
-        e.learn(now);
+        e.update(now);
         if (priority >= 0) e.is_open[std::size_t(priority)] = true;
       },
       priority::high);
@@ -181,9 +181,16 @@ void array_of<T>::arrive(local_elements& local, const local_elements& home, cons
   s.local = &local;
   e.known = now;
   e.element = &element;
-  e.here = &s.tracked->order;
   if (&local != &home) tell_location(local, home.index, home, k, nullptr);
   if constexpr (requires { element.after_migration(); }) element.after_migration();
+  enter(local, e, now, s.tracked->order);
+}
+
+template <class T>
+void array_of<T>::enter(local_elements& local, typename directory::entry& e, const location& now,
+                        arrival_order& order) {
+  e.known = now;
+  e.here = &order;
   tracked_list early(std::move(e.early));
   while (tracked_item* m = early.pop()) receive_tracked(static_cast<tracked_message<T>&>(*m));
   deliver_ready(local, e);
@@ -201,23 +208,19 @@ void array_of<T>::destroy_tracked(local_elements& local, const key& k) {
   e.element = nullptr;
   e.here = nullptr;
   e.known = {home.index, e.known.version + 1};
-  auto bury = [this, &home, k, now = e.known, remains = std::move(s.tracked)]() mutable {
+  auto return_state = [this, &home, k, now = e.known, state = std::move(s.tracked)]() mutable {
     auto& at_home = m_tracked.at(home.index, k, home.index);
-    at_home.known = now;
-    at_home.here = &remains->order;
-    at_home.remains = std::move(remains);
-    tracked_list early(std::move(at_home.early));
-    while (tracked_item* m = early.pop()) receive_tracked(static_cast<tracked_message<T>&>(*m));
-    deliver_ready(home, at_home);
+    at_home.destroyed = std::move(state);
+    enter(home, at_home, now, at_home.destroyed->order);
   };
   // Behind the contributions of the element, also those that it sent from other workers: an inbox
   // is first in, first out for all of its senders.
   send_call(
       *home.home, [&home, next = s.reductions] { home.reductions->leave(next); }, priority::normal);
   if (&home == &local)
-    bury();
+    return_state();
   else
-    send_call(*home.home, std::move(bury), priority::high);
+    send_call(*home.home, std::move(return_state), priority::high);
   end(gone);
 }
 

@@ -20,6 +20,11 @@ namespace starling::detail {
   return q;
 }
 
+/// Deleter that discards a message at the end of a scope.
+struct discard_message {
+  void operator()(work_item* m) const noexcept { m->discard(); }
+};
+
 /// Sends `item` to a worker, behind all items of the same priority that the calling thread sent it.
 inline void send(worker& to, work_item& item, starling::priority priority) noexcept {
   schedule(addressed(to, item, priority));

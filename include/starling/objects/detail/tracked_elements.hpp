@@ -31,9 +31,9 @@ class tracked_elements {
  public:
   struct entry : location_entry {
     std::uint32_t home = 0;
-    T* element = nullptr;                    // if it is on this worker
-    std::unique_ptr<tracked_state> remains;  // on the home: of the destroyed element
-    bool is_ending = false;                  // on the home: the array is being destroyed
+    T* element = nullptr;                      // if it is on this worker
+    std::unique_ptr<tracked_state> destroyed;  // on the home: state of the destroyed element
+    bool is_ending = false;                    // on the home: the array is being destroyed
   };
 
   explicit tracked_elements(std::size_t workers) : m_maps(workers) {}
@@ -51,14 +51,6 @@ class tracked_elements {
   [[nodiscard]] entry* find(std::size_t on, const Key& k) noexcept {
     const auto found = m_maps[on].entries.find(k);
     return found == m_maps[on].entries.end() ? nullptr : &found->second;
-  }
-  /// Returns the keys of the entries for which `is(entry)` holds.
-  template <class Predicate>
-  [[nodiscard]] std::vector<Key> keys_of(std::size_t on, Predicate is) const {
-    std::vector<Key> keys;
-    for (const auto& [k, e] : m_maps[on].entries)
-      if (is(e)) keys.push_back(k);
-    return keys;
   }
   template <class Visitor>
   void for_each(std::size_t on, Visitor visit) {

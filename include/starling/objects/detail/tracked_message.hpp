@@ -42,14 +42,14 @@ class tracked_message final : public work_item,
 
   [[nodiscard]] const address<T>& to() const noexcept { return m_to; }
   /// Makes the message one that is dropped when its element does not exist.
-  void drop_if_missing() noexcept { m_is_optional = true; }
+  void drop_if_missing() noexcept { m_drops_if_missing = true; }
 
   /// Delivers the inner message to the element on the worker of `here`. Null: the element does not
   /// exist, and the worker is its home.
   void deliver(local_elements& here, T* target) noexcept {
     work_item& inner = *std::exchange(m_inner, nullptr);
     const functions& call = m_functions;
-    const bool is_dropped = here.array->is_closed() || (target == nullptr && m_is_optional);
+    const bool is_dropped = here.array->is_closed() || (target == nullptr && m_drops_if_missing);
     delete this;
     if (is_dropped)
       inner.discard();
@@ -86,18 +86,23 @@ class tracked_message final : public work_item,
   address<T> m_to;
   work_item* m_inner;
   const functions& m_functions;
-  bool m_is_optional = false;
+  bool m_drops_if_missing = false;
 };
+
+/// Returns the calling worker; null on a thread that is no worker of the elements' runtime.
+[[nodiscard]] inline worker* worker_beside(const local_elements& local) noexcept {
+  worker* const here = worker::current();
+  return here != nullptr && &here->owner() == &local.home->owner() ? here : nullptr;
+}
 
 /// Sends a message to an element of a worker that has tracked elements. Any thread.
 /// @throws std::bad_alloc; the message is discarded then
 template <class T, class Message>
 [[gnu::noinline]] void send_tracked(const address<T>& to, Message& m, starling::priority priority) {
-  std::unique_ptr<Message, void (*)(Message*)> kept(&m, [](Message* x) { x->discard(); });
+  std::unique_ptr<work_item, discard_message> kept(&m);
   array_of<T>& array = to.array();
-  worker* const here = worker::current();
-  if (here == nullptr || &here->owner() != &to.local->home->owner())
-    return send(*to.local->home, *kept.release(), priority);
+  worker* const here = worker_beside(*to.local);
+  if (here == nullptr) return send(*to.local->home, *kept.release(), priority);
   ticket position;
   const std::uint32_t by = here->index();
   auto& e = array.tracked().at(by, to.to, to.local->index);
@@ -112,8 +117,8 @@ template <class T, class Message>
 template <class T, class Message>
 void pass_on_from_home(const address<T>& to, Message& m, starling::priority priority,
                        const sequence_numbers<typename address<T>::key>* numbers = nullptr,
-                       bool is_optional = false) {
-  std::unique_ptr<Message, void (*)(Message*)> kept(&m, [](Message* x) { x->discard(); });
+                       bool drops_if_missing = false) {
+  std::unique_ptr<work_item, discard_message> kept(&m);
   ticket position;
   position.priority = priority;
   if (numbers != nullptr)
@@ -123,14 +128,14 @@ void pass_on_from_home(const address<T>& to, Message& m, starling::priority prio
     }
   auto sent = std::make_unique<tracked_message<T>>(to, m, position);
   static_cast<void>(kept.release());
-  if (is_optional) sent->drop_if_missing();
+  if (drops_if_missing) sent->drop_if_missing();
   sent->queued().home = to.local->home;
   to.array().receive_tracked(*sent.release());
 }
 
 template <class T, class Message>
 [[nodiscard]] bool pass_on_if_tracked(const address<T>& to, Message& m) noexcept {
-  if (!to.local->has_tracked() || to.local->array->is_closed() || !to.is_tracked()) return false;
+  if (to.local->array->is_closed() || !to.is_tracked()) return false;
   or_end_run(*to.local->home, [&] { pass_on_from_home(to, m, m.queued().priority); });
   return true;
 }
@@ -143,9 +148,8 @@ template <class T, class Predicate>
 [[nodiscard]] std::unique_ptr<sequence_numbers<typename array_of<T>::key>> numbers_of_broadcast(
     const local_elements& home, starling::priority priority, Predicate takes) {
   using numbers = sequence_numbers<typename array_of<T>::key>;
-  worker* const here = worker::current();
-  if (!home.has_tracked() || here == nullptr || &here->owner() != &home.home->owner())
-    return nullptr;
+  worker* const here = worker_beside(home);
+  if (!home.has_tracked() || here == nullptr) return nullptr;
   const auto p = std::size_t(priority);
   std::unique_ptr<numbers> result;
   array_of<T>::of(home).tracked().for_each(here->index(), [&](const auto& k, auto& e) {
