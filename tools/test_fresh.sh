@@ -25,7 +25,7 @@ mkdir -p "$root"
 chmod 755 "$root"  # the ordinary user needs access, too
 # Unmounts before removing the root, so that no folder of this machine is removed through a mount.
 end() {
-  umount -q "$root/proc" "$root/dev/shm" || true
+  umount -q "$root/proc" "$root/sys" "$root/dev/shm" || true
   if [[ -z ${FRESH_ROOT:-} ]] && ! mountpoint -q "$root/proc"; then rm -rf "$root"; fi
 }
 trap end EXIT
@@ -39,6 +39,8 @@ if [[ ! -e $root/etc/debian_version ]]; then
   rm -f "$root.log"
 fi
 mountpoint -q "$root/proc" || mount -t proc proc "$root/proc"
+# hwloc reads the topology there, UCX the network interfaces.
+mountpoint -q "$root/sys" || mount -t sysfs -o ro sysfs "$root/sys"
 mkdir -p "$root/dev/shm"
 mountpoint -q "$root/dev/shm" || mount -t tmpfs tmpfs "$root/dev/shm"
 cp -L /etc/resolv.conf /etc/hosts "$root/etc/"
