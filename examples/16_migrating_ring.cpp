@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Migration: a token passes around a ring of chares that move on to the next worker after each
-// visit. Messages find them and keep their order.
+// visit, also to one of another rank. Messages find them and keep their order.
 #include <cstdio>
 #include <utility>
 #include <vector>
@@ -12,6 +12,12 @@ using namespace starling;
 
 struct walker : chare<walker> {
   explicit walker(int workers) : m_workers(workers) {}
+  /// Makes a walker that has arrived from another rank; `serialize` reads its state then.
+  explicit walker(migrated) {}
+  template <class Archive>
+  void serialize(Archive& ar) {
+    ar(m_workers, m_visits, m_migrations);
+  }
 
   void pass(int rounds_left, long sum, callback<long> end) {
     sum += this_index();
@@ -30,14 +36,14 @@ struct walker : chare<walker> {
   void after_migration() { ++m_migrations; }
 
  private:
-  int m_workers;
+  int m_workers = 1;
   int m_visits = 0;
   int m_migrations = 0;
 };
 
 task<int> go_around(runtime& rt) {
   constexpr int walkers = 10, rounds = 20;
-  const int workers = int(rt.worker_count());
+  const int workers = int(total_worker_count(rt));
   const auto ring = create_array<walker>(rt, walkers, placement::block, workers);
   auto [end, result] = make_reply<long>();
   ring[0].invoke<&walker::pass>(rounds, 0L, end);

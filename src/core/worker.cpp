@@ -243,10 +243,11 @@ void throw_outside_runtime(const char* call) {
 
 namespace {
 
+/// The bases of each task_promise<T>: its state has the same first base for every T.
+struct any_task : promise_base, state_base {};
+
 /// Returns the coroutine that awaits task `c` itself; null for a root.
 promise_base* parent_of(promise_base& c) noexcept {
-  // Valid for each task_promise<T>: its state has the same first base for every T.
-  struct any_task : promise_base, state_base {};
   static_assert(sizeof(promise_base) % 16 == 0,
                 "then a state aligned to 16 bytes begins there, too");
   return c.is_task && !c.spawned ? &static_cast<any_task&>(c).parent() : nullptr;
@@ -258,6 +259,10 @@ promise_base& root_of(promise_base& coroutine) noexcept {
   promise_base* root = &coroutine;
   while (promise_base* parent = parent_of(*root)) root = parent;
   return *root;
+}
+
+callback& callback_of(promise_base& root) noexcept {
+  return static_cast<any_task&>(root).subscribed_callback();
 }
 
 void rehome(promise_base& coroutine, worker& to) noexcept {

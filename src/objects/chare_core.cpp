@@ -32,11 +32,15 @@ chare_core::chare_core(const birth& mine, const std::source_location& defined_at
 std::uint32_t require_destination(chare_core& c, std::size_t to) {
   const chare_core::state& s = c.element_state();
   const object_space& space = s.local->array->space();
-  if (space.rank_count() > 1)
-    throw usage_error("migrate_to: in a job of several ranks elements cannot migrate yet");
   if (s.channels != nullptr)
     throw usage_error("migrate_to: an element with channels cannot migrate yet");
   require_worker_number(to, space.worker_total());
+  if (s.local->array->locate_worker(to).local->home == nullptr &&
+      !s.local->array->can_leave_ranks())
+    throw usage_error(
+        "migrate_to: " + s.local->array->name_of(c) +
+        " cannot migrate to another rank: its class needs a public serialize(archive), "
+        "and a constructor with starling::migrated or without arguments");
   return static_cast<std::uint32_t>(to);
 }
 
@@ -58,13 +62,19 @@ void chare_core::take_waits_from(reduction_site& home) {
   for (reduction_wait* w = home.waits().first(); w != nullptr;) {
     reduction_wait* const mine = std::exchange(w, w->next);
     if (mine->contributor != this) continue;
-    home.enlist(mine->sequence, m_state.local->array->waiter_of(*this, home, mine->sequence));
+    home.enlist(mine->sequence,
+                m_state.local->array->waiter_of(*this, home.tree(), mine->sequence));
     home.waits().withdraw(*mine);
     m_state.waits.enlist(*mine);
   }
 }
 
 void chare_core::cancel_waits() noexcept {
+  if (point_wait* w = m_state.at_point) {
+    static_cast<void>(w->withdraw());
+    w->is_ended = true;
+    resume_here(*w->waiting);
+  }
   while (reduction_wait* w = m_state.waits.first()) {
     m_state.waits.withdraw(*w);
     w->result.error = std::make_exception_ptr(operation_cancelled());
@@ -72,8 +82,55 @@ void chare_core::cancel_waits() noexcept {
   }
 }
 
+bool chare_core::can_leave_rank() noexcept {
+  if (m_state.channels != nullptr || m_state.coroutines > 1) return false;
+  if (m_state.coroutines == 0) return true;
+  if (m_state.at_point == nullptr || !m_state.at_point->is_released) return false;
+  const promise_base& root = root_of(*m_state.at_point->waiting);
+  return root.of_entry && !root.has_caller && m_state.local->array->has_resumed();
+}
+
+void chare_core::abandon_coroutine() noexcept {
+  point_wait* const w = std::exchange(m_state.at_point, nullptr);
+  if (w == nullptr) return;
+  m_state.has_left = true;
+  callback& end = callback_of(root_of(*w->waiting));
+  end.notify(end);
+}
+
+void chare_core::resume_at_point() noexcept {
+  if (point_wait* w = std::exchange(m_state.at_point, nullptr)) schedule(*w->waiting);
+}
+
+void point_wait::enlist() {
+  chare_core::state& s = chare->element_state();
+  if (s.at_point != nullptr)
+    throw usage_error("load_balance() or migration_point(): another coroutine of " +
+                      s.local->array->name_of(*chare) + " is in it");
+  if (!is_released) {
+    s.local->at_point.push_back(this);
+    slot = static_cast<std::uint32_t>(s.local->at_point.size() - 1);
+  }
+  s.at_point = this;
+}
+
+bool point_wait::withdraw() noexcept {
+  chare_core::state& s = chare->element_state();
+  if (s.at_point != this) return false;
+  s.at_point = nullptr;
+  if (!is_released) s.local->at_point[slot] = nullptr;
+  return true;
+}
+
+void point_wait::check() const {
+  if (is_ended) throw operation_cancelled();
+  if (!is_released) throw_interrupted();
+}
+
 template <class Visitor>
 void chare_core::for_each_wait(Visitor visit) {
+  if (m_state.at_point != nullptr && m_state.at_point->is_released)
+    visit(*m_state.at_point->waiting);
   for (message_wait* w = m_state.mail.waits(); w != nullptr; w = w->next) visit(*w->waiting);
   const reduction_waits& results =
       m_state.tracked != nullptr ? m_state.waits : m_state.local->reductions->waits();

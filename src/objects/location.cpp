@@ -80,7 +80,9 @@ tracked_item* arrival_order::drop_one() noexcept {
 std::uint32_t route(location_entry& e, std::uint32_t sender, std::uint32_t home,
                     starling::priority priority, ticket& t) noexcept {
   const auto p = std::size_t(priority);
-  t = {.number = ++e.sent[p], .sender = sender, .priority = priority};
+  t.number = ++e.sent[p];
+  t.sender = sender;
+  t.priority = priority;
   if (!e.is_open[p]) return home;
   t.version = e.known.version;
   return e.known.worker;

@@ -43,6 +43,8 @@ void throw_other_length(std::size_t a, std::size_t b) {
 // --- one worker
 
 void reduction_site::leave(std::uint32_t next_reduction) {
+  if (next_reduction != 0 && !m_queue.is_over(next_reduction - 1))
+    m_queue.open(next_reduction - 1, m_contributors);  // as contributions may still arrive
   --m_contributors;
   m_queue.leave(next_reduction);
   pass_up();
@@ -110,7 +112,7 @@ reduction_result fitting(const reduction_result& o, const std::type_info& wanted
 
 }  // namespace
 
-void reduction_waits::release(const reduction_site& site, std::uint32_t sequence,
+void reduction_waits::release(object_id tree, std::uint32_t sequence,
                               const reduction_result& result) noexcept {
   // All waits for this reduction are removed before the first coroutine is resumed, because a
   // resumed coroutine may wait again at once. Waits for other reductions remain in the list.
@@ -118,7 +120,7 @@ void reduction_waits::release(const reduction_site& site, std::uint32_t sequence
   reduction_wait** end = &told;
   reduction_wait** link = &m_first;
   while (reduction_wait* w = *link) {
-    if (w->sequence != sequence || w->site != &site) {
+    if (w->sequence != sequence || w->tree->id() != tree) {
       link = &w->next;
       continue;
     }
@@ -137,7 +139,7 @@ void reduction_waits::release(const reduction_site& site, std::uint32_t sequence
 }
 
 void reduction_site::release(std::uint32_t sequence, const reduction_result& result) {
-  m_waits.release(*this, sequence, result);
+  m_waits.release(m_tree->id(), sequence, result);
   std::vector<remote_wait> told;
   std::erase_if(m_remote_waits, [&](remote_wait& w) {
     if (w.sequence != sequence) return false;

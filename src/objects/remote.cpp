@@ -112,6 +112,33 @@ std::unique_ptr<partial_result> make_share(input_archive& ar) {
   return made;
 }
 
+reduction_result read_result(input_archive& ar) {
+  if (const auto error = ar.read<std::optional<portable_error>>()) {
+    require_end(ar);
+    return {.error = error->revive(receiving_space().rank())};
+  }
+  const auto& f = remote_function_at(ar.read<std::uint32_t>(), remote_function::kind::value);
+  auto made = as<reduction_result(input_archive&)>(f)(ar);
+  require_end(ar);
+  return made;
+}
+
+void save_result(output_archive& ar, const reduction_result& r) {
+  std::optional<portable_error> error;
+  if (r.error) error = portable_error::of(r.error);
+  save_value(ar, error);
+  if (r.error) return;
+  if (r.pack == nullptr) throw_cannot_travel("the result of a reduction", r.type->name());
+  const std::vector<std::byte> packed = r.pack(*r.value.object());
+  ar.write(packed.data(), packed.size());
+}
+
+void remote_tracks::run(received_call& a) {
+  const auto [id] = read_arguments<object_id>(a);
+  array_base& array = a.space().array(id);
+  array.note_tracked(array.elsewhere(a.from()));
+}
+
 // --- received messages
 
 namespace {

@@ -18,10 +18,10 @@ using starling_test::cluster;
 using starling_test::many;
 using starling_test::message_of;
 
-/// Migration between ranks is not there yet, so only one rank.
 class migrated_elements : public starling_test::on_ranks {};
 INSTANTIATE_TEST_SUITE_P(on, migrated_elements,
-                         testing::Values(cluster{1, 1}, cluster{1, 2}, cluster{1, 4}),
+                         testing::Values(cluster{1, 1}, cluster{1, 2}, cluster{1, 4}, cluster{2, 1},
+                                         cluster{2, 2}, cluster{3, 1}),
                          starling_test::ranks_name);
 
 struct waiter : chare<waiter> {
@@ -40,11 +40,13 @@ struct waiter : chare<waiter> {
   void give(section<waiter> some, callback<int> to) { contribute(some, 1, reduction::sum(), to); }
   void nothing(int) {}
   int place() { return int(this_worker()); }
+  template <class Archive>
+  void serialize(Archive&) {}
 };
 
 TEST_P(migrated_elements, that_wait_for_results_can_be_destroyed) {
   const auto all = create_array<waiter>(rt, 4, placement::round_robin);
-  const int workers = int(rt.worker_count());
+  const int workers = int(total_worker_count(rt));
   rt.sync_wait([](chare_array<waiter> l, int workers) -> task<> {
     for (int i = 0; i < 3; ++i) l[i].invoke<&waiter::go>((i + 1) % workers);
     l[0].invoke<&waiter::wait_again_and_again>();
@@ -67,7 +69,7 @@ void give_to_section(const chare_array<waiter>& l, const callback<int>& to) {
 
 TEST_P(migrated_elements, contribute_to_a_section_that_the_sender_drops) {
   const auto all = create_array<waiter>(rt, 5, placement::round_robin);
-  const int workers = int(rt.worker_count());
+  const int workers = int(total_worker_count(rt));
   rt.sync_wait([](chare_array<waiter> l, int workers) -> task<> {
     for (int i = 0; i < 5; ++i) l[i].invoke<&waiter::go>((i + 1) % workers);
     co_await quiescence();
@@ -81,7 +83,7 @@ TEST_P(migrated_elements, contribute_to_a_section_that_the_sender_drops) {
 
 TEST_P(migrated_elements, that_are_destroyed_refuse_messages_behind_broadcasts) {
   const auto all = create_array<waiter>(rt, 4, placement::round_robin);
-  const int workers = int(rt.worker_count());
+  const int workers = int(total_worker_count(rt));
   rt.sync_wait(rt.on_worker(0).spawn([](chare_array<waiter> l, int workers) -> task<> {
     for (int i = 0; i < 4; ++i) l[i].invoke<&waiter::go>((i + 1) % workers);
     co_await quiescence();
@@ -96,7 +98,7 @@ TEST_P(migrated_elements, that_are_destroyed_refuse_messages_behind_broadcasts) 
 }
 
 TEST_P(migrated_elements, end_with_their_array_behind_the_messages_of_the_caller) {
-  const int workers = int(rt.worker_count());
+  const int workers = int(total_worker_count(rt));
   for (int round = 0; round < many(30, 10); ++round) {
     const auto all = create_array<waiter>(rt, 5, placement::round_robin);
     rt.sync_wait(rt.on_worker(0).spawn([](chare_array<waiter> l, int workers) -> task<> {
@@ -116,6 +118,8 @@ TEST_P(migrated_elements, end_with_their_array_behind_the_messages_of_the_caller
 struct starter : chare<starter> {
   void go(int to) { migrate_to(std::size_t(to)); }
   void before_migration() { m_task = spawn(later()); }
+  template <class Archive>
+  void serialize(Archive&) {}
 
  private:
   static task<> later() { co_await yield(); }
@@ -123,7 +127,7 @@ struct starter : chare<starter> {
 };
 
 TEST_P(migrated_elements, must_not_start_tasks_before_they_migrate) {
-  if (rt.worker_count() == 1) return;
+  if (total_worker_count(rt) == 1) return;
   const auto all = create_array<starter>(rt, 1, placement::block);
   const std::string error = message_of<usage_error>([&] {
     rt.sync_wait([](chare_array<starter> l) -> task<> {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elements that migrate between the workers of a rank: messages, coroutines, broadcasts, sections,
+// Elements that migrate between workers and ranks: messages, coroutines, broadcasts, sections,
 // reductions and destruction.
+#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -18,12 +19,13 @@ namespace {
 using starling_test::cluster;
 using starling_test::many;
 using starling_test::message_of;
+using starling_test::over_ucx;
 
-/// Migration between ranks is not there yet, so only one rank.
 class migration : public starling_test::on_ranks {};
 INSTANTIATE_TEST_SUITE_P(on, migration,
-                         testing::Values(cluster{1, 1}, cluster{1, 2}, cluster{1, 3},
-                                         cluster{1, 4}),
+                         testing::Values(cluster{1, 1}, cluster{1, 2}, cluster{1, 3}, cluster{1, 4},
+                                         cluster{2, 1}, cluster{2, 2}, cluster{3, 1},
+                                         over_ucx({2, 1})),
                          starling_test::ranks_name);
 
 constexpr int senders = 6;
@@ -106,13 +108,17 @@ struct traveller : chare<traveller> {
 
  public:
   void set_workers(int n) { m_workers = n; }
+  template <class Archive>
+  void serialize(Archive& ar) {
+    ar(m_every, m_workers, m_steps, m_next, m_heard, m_ended, m_migrations, m_left);
+  }
 
  private:
   int m_every;
   int m_workers = 1;
   int m_steps = 0;
   std::uint32_t m_next = 1;
-  std::vector<int> m_heard[senders];
+  std::array<std::vector<int>, senders> m_heard;
   int m_ended = 0;
   int m_migrations = 0;
   std::size_t m_left = 0;
@@ -149,7 +155,7 @@ constexpr int travellers = 5;
 
 TEST_P(migration, an_element_moves_to_the_worker_that_it_names) {
   const auto all = create_array<traveller>(rt, travellers, placement::round_robin);
-  const int workers = int(rt.worker_count());
+  const int workers = int(total_worker_count(rt));
   rt.sync_wait([](chare_array<traveller> all, int workers) -> task<> {
     for (int to = 0; to < 2 * workers; ++to) {
       all[1].invoke<&traveller::go>(to % workers);
@@ -163,7 +169,7 @@ TEST_P(migration, an_element_moves_to_the_worker_that_it_names) {
 TEST_P(migration, keeps_the_order_of_each_sender) {
   const auto all = create_array<traveller>(rt, travellers, placement::round_robin, 7);
   const auto speakers = create_array<sender>(rt, senders, placement::block);
-  const int count = many(300, 60), workers = int(rt.worker_count());
+  const int count = many(300, 60), workers = int(total_worker_count(rt));
   rt.sync_wait(
       [](chare_array<sender> s, chare_array<traveller> l, int count, int workers) -> task<> {
         l.invoke<&traveller::set_workers>(workers);
@@ -179,7 +185,7 @@ TEST_P(migration, keeps_the_order_of_each_sender) {
 TEST_P(migration, keeps_the_order_across_broadcasts_sections_and_kinds_of_methods) {
   const auto all = create_array<traveller>(rt, travellers, placement::block, 5);
   const auto speakers = create_array<sender>(rt, senders, placement::round_robin);
-  const int count = many(200, 40), workers = int(rt.worker_count());
+  const int count = many(200, 40), workers = int(total_worker_count(rt));
   rt.sync_wait(
       [](chare_array<sender> s, chare_array<traveller> l, int count, int workers) -> task<> {
         l.invoke<&traveller::set_workers>(workers);
@@ -196,7 +202,7 @@ TEST_P(migration, keeps_the_order_across_broadcasts_sections_and_kinds_of_method
 TEST_P(migration, takes_along_the_mailbox_and_coroutines_that_wait_for_messages) {
   const auto all = create_array<traveller>(rt, travellers, placement::round_robin, 3);
   const auto speakers = create_array<sender>(rt, senders, placement::round_robin);
-  const int count = many(150, 30), workers = int(rt.worker_count());
+  const int count = many(150, 30), workers = int(total_worker_count(rt));
   rt.sync_wait(
       [](chare_array<sender> s, chare_array<traveller> l, int count, int workers) -> task<> {
         l.invoke<&traveller::set_workers>(workers);
@@ -217,7 +223,7 @@ TEST_P(migration, takes_along_the_mailbox_and_coroutines_that_wait_for_messages)
 
 TEST_P(migration, completes_reductions_while_elements_move) {
   const auto all = create_array<traveller>(rt, travellers, placement::round_robin, 2);
-  const int rounds = many(50, 15), workers = int(rt.worker_count());
+  const int rounds = many(50, 15), workers = int(total_worker_count(rt));
   rt.sync_wait([](chare_array<traveller> l, int rounds, int workers) -> task<> {
     l.invoke<&traveller::set_workers>(workers);
     co_await quiescence();
@@ -244,7 +250,7 @@ struct listener : chare<listener> {
 TEST_P(migration, sends_the_results_of_reductions_to_callbacks) {
   const auto all = create_array<traveller>(rt, travellers, placement::round_robin, 1);
   const auto ear = create_array<listener>(rt, 1, placement::block);
-  const int rounds = many(40, 10), workers = int(rt.worker_count());
+  const int rounds = many(40, 10), workers = int(total_worker_count(rt));
   rt.sync_wait(
       [](chare_array<traveller> l, chare_array<listener> ear, int rounds, int workers) -> task<> {
         l.invoke<&traveller::set_workers>(workers);
@@ -259,7 +265,7 @@ TEST_P(migration, sends_the_results_of_reductions_to_callbacks) {
 
 TEST_P(migration, ends_with_the_element) {
   const auto all = create_array<traveller>(rt, travellers, placement::round_robin);
-  const int workers = int(rt.worker_count());
+  const int workers = int(total_worker_count(rt));
   rt.sync_wait([](chare_array<traveller> l, int workers) -> task<> {
     for (int i = 0; i < travellers; ++i) l[i].invoke<&traveller::go>((i + 1) % workers);
     co_await quiescence();
@@ -278,6 +284,54 @@ TEST_P(migration, ends_with_the_element) {
     co_await quiescence();
     EXPECT_THROW(co_await l[1].call<&traveller::place>(), no_such_element);
   }(all, workers));
+}
+
+/// Goes to each worker in turn and tells where its coroutine ran.
+struct tourist : chare<tourist> {
+  tourist() = default;
+  template <class Archive>
+  void serialize(Archive& ar) {
+    ar(m_next, m_last, m_places, m_end);
+  }
+  void begin(int last, callback<std::vector<int>> end) {
+    m_last = last;
+    m_end = std::move(end);
+    this_element().template invoke<&tourist::travel>();
+  }
+  task<> travel() {
+    while (m_next <= m_last) {
+      co_await migration_point();  // no migration is asked for
+      const int to = m_next++;
+      migrate_to(std::size_t(to));
+      co_await migration_point();
+      m_places.push_back(int(this_worker()));
+    }
+    std::vector<int> places = m_places;
+    m_end.deliver(std::move(places));
+  }
+  task<> resumed() {
+    m_places.push_back(int(this_worker()));
+    return travel();
+  }
+
+ private:
+  int m_next = 0;
+  int m_last = 0;
+  std::vector<int> m_places;
+  callback<std::vector<int>> m_end;
+};
+
+TEST_P(migration, by_points_leads_to_each_worker) {
+  const auto one = create_array<tourist>(rt, 1, placement::block);
+  const std::vector<int> places =
+      rt.sync_wait([](chare_array<tourist> one, int last) -> task<std::vector<int>> {
+        auto [to, result] = make_reply<std::vector<int>>();
+        one[0].invoke<&tourist::begin>(last, to);
+        co_return co_await std::move(result);
+      }(one, int(total_worker_count(rt)) - 1));
+  std::vector<int> expected(static_cast<std::size_t>(int(total_worker_count(rt))));
+  for (int i = 0; i < int(total_worker_count(rt)); ++i) expected[std::size_t(i)] = i;
+  EXPECT_EQ(places, expected);
 }
 
 TEST_P(migration, to_a_worker_that_does_not_exist_is_an_error) {

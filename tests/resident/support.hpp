@@ -117,8 +117,8 @@ inline std::vector<machine> machines_of_blocks() {
   return all;
 }
 
-/// Returns a number of repetitions: `few` where many threads share the cores of the host and wait for
-/// each other often, in groups or for the only slot of a ring.
+/// Returns a number of repetitions: `few` where many threads share the cores of the host and wait
+/// for each other often, in groups or for the only slot of a ring.
 inline std::uint32_t times(const resident::options& o, int calm, int few) {
   const bool is_group = o.threads > 1 || o.granularity != resident::granularity::block;
   const bool is_crowded = o.place == resident::place::host && (is_group || o.ring_slots == 1);

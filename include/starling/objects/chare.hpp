@@ -8,10 +8,9 @@
 #include <starling/core/executor.hpp>
 #include <starling/core/when_all.hpp>
 #include <starling/objects/callback.hpp>
-#include <starling/objects/detail/array_of.hpp>
+#include <starling/objects/detail/contribution.hpp>
+#include <starling/objects/detail/migration_point.hpp>
 #include <starling/objects/proxy.hpp>
-#include <starling/objects/reduction.hpp>
-#include <starling/objects/section.hpp>
 #include <starling/objects/when.hpp>
 
 namespace starling {
@@ -71,22 +70,35 @@ class chare : public detail::chare_core {
     return when_all(spawn(std::move(parts))...);
   }
 
-  /// Moves this element to worker `to` of this rank. It departs when the calling entry method has
-  /// returned and each coroutine of the element has ended or waits in `when`, `reduce` or
-  /// `barrier`; other waits and tasks of `spawn` delay the departure, and before the first
+  /// Moves this element to worker `to`, counted over all ranks. It departs when the calling entry
+  /// method has returned and each coroutine of the element has ended or waits in `when`, `reduce`
+  /// or `barrier`; other waits and tasks of `spawn` delay the departure, and before the first
   /// migration so does a `reduce` over a section. A later call replaces an earlier one. Messages to
   /// the element keep their order: those of one sending thread and priority arrive as sent. Public
   /// members `void before_migration()` and `void after_migration()` are called on the old and the
   /// new worker. An element that has migrated contributes to reductions by messages to its first
   /// worker, and costs its senders a table lookup for each message.
-  /// @throws usage_error when there is no such worker, the element has channels, or the job has
-  /// several ranks
+  /// To migrate to another rank, T needs a public `template <class A> void serialize(A&)` and a
+  /// constructor T(migrated) or T(), which makes an element from whose `serialize` the state is
+  /// read. The element then departs when all its coroutines have ended; there it is a new object.
+  /// @throws usage_error when there is no such worker, the element has channels, or T cannot
+  /// migrate to that rank
   void migrate_to(std::size_t to) {
     element_state().departs_to = detail::require_destination(*this, to);
     array().request_departure(*this);
   }
-  /// Returns the number of the element's worker.
-  [[nodiscard]] std::size_t this_worker() noexcept { return element_state().local->index; }
+  /// Returns an awaitable that completes at once, unless `migrate_to` has been called: then the
+  /// element migrates here if it can. On another worker of the rank the coroutine continues. On
+  /// another rank it does not: it is destroyed, and the entry method `resumed()` of T is called.
+  /// The element can migrate to another rank if T has that method and the calling coroutine is the
+  /// only one of the element and has no caller.
+  /// @throws operation_cancelled when the chare is being destroyed
+  [[nodiscard]] auto migration_point() { return detail::point_awaiter(*this); }
+
+  /// Returns the number of the element's worker, counted over all ranks.
+  [[nodiscard]] std::size_t this_worker() noexcept {
+    return array().number_of(*element_state().local->home);
+  }
 
   /// Contributes to the next reduction of the array, whose result is sent to `to`. Every element
   /// contributes to all reductions, in the same order and with the same `to`; an inserted element,
@@ -97,7 +109,7 @@ class chare : public detail::chare_core {
     require_member();
     auto& s = element_state();
     if (s.tracked != nullptr) [[unlikely]]
-      return contribute_remotely(next_reduction(), std::move(value), op, to);
+      return detail::contribute_remotely<T, V>(next_reduction(), std::move(value), op, to);
     s.local->reductions->contribute(s.reductions++, std::move(value), op, [&to] { return to; });
   }
   /// As above, over a section. @throws usage_error also if this element is not in the section
@@ -105,17 +117,17 @@ class chare : public detail::chare_core {
   void contribute(const section<T>& over, V value, const Op& op, const callback<V>& to) {
     const detail::next_reduction next = next_reduction(over);
     if (next.is_remote()) [[unlikely]]
-      return contribute_remotely(next, std::move(value), op, to);
-    next.site.contribute(next.count++, std::move(value), op, [&to] { return to; });
+      return detail::contribute_remotely<T, V>(next, std::move(value), op, to);
+    next.site->contribute(next.count++, std::move(value), op, [&to] { return to; });
   }
   /// Contributes and returns an awaitable that yields the result, to every element.
   template <class V, class Op>
   [[nodiscard]] auto reduce(V value, Op op) {
-    return detail::reduce_awaiter<V, Op>(next_reduction(), std::move(value), std::move(op));
+    return detail::reduce_awaiter<T, V, Op>(next_reduction(), std::move(value), std::move(op));
   }
   template <class V, class Op>
   [[nodiscard]] auto reduce(const section<T>& over, V value, Op op) {
-    return detail::reduce_awaiter<V, Op>(next_reduction(over), std::move(value), std::move(op));
+    return detail::reduce_awaiter<T, V, Op>(next_reduction(over), std::move(value), std::move(op));
   }
   /// Returns an awaitable that completes when all elements of the array have awaited it.
   [[nodiscard]] auto barrier() { return reduce(detail::nothing(), detail::nothing()); }
@@ -147,32 +159,31 @@ class chare : public detail::chare_core {
   }
   chare(const birth& mine, const std::source_location& defined_at)
       : chare_core(mine, defined_at), m_index(*static_cast<const Index*>(mine.index)) {}
-  template <class V, class Op>
-  static void contribute_remotely(const detail::next_reduction& next, V value, const Op& op,
-                                  const callback<V>& to) {
-    detail::contribute_remotely(next, std::move(value), op, [to](std::uint32_t) { return to; });
-  }
-  /// The worker of the placement.
+  /// The worker of the placement, or the placeholder of its rank.
   [[nodiscard]] detail::local_elements& home() noexcept {
     auto& s = element_state();
-    return s.tracked == nullptr ? *s.local : *s.tracked->home;
+    return s.tracked == nullptr ? *s.local : *array().locate_worker(s.tracked->home).local;
   }
   [[nodiscard]] detail::next_reduction next_reduction() {
     require_member();
-    return {*this, *home().reductions, element_state().reductions};
+    return {*this, array().reductions(), home().reductions, element_state().reductions};
   }
   [[nodiscard]] detail::next_reduction next_reduction(const section<T>& over) {
     require_member();
     detail::reduction_tree& tree = over.state().reductions;
-    detail::reduction_site& site = tree.site(home().index);
-    auto& members = over.state().by_worker[home().index].next_reduction;
+    const auto& tracked = element_state().tracked;
+    const detail::local_elements& at = home();
+    if (at.home == nullptr)  // the home looks for the element in the section
+      return {*this, tree, nullptr, tracked->section_contributions[tree.id()]};
+    detail::reduction_site& site = tree.site(at.index);
+    auto& members = over.state().by_worker[at.index].next_reduction;
     const auto mine = members.find(array().table().key_of(m_index));
     if (mine == members.end())
       detail::throw_not_in_section(array().name_of(array().table().key_of(m_index)));
-    if (const auto& tracked = element_state().tracked)
-      return {*this, site, tracked->section_contributions[tree.id()], &mine->second};
+    if (tracked != nullptr)
+      return {*this, tree, &site, tracked->section_contributions[tree.id()], &mine->second};
     site.require_in_use();
-    return {*this, site, mine->second};
+    return {*this, tree, &site, mine->second};
   }
   [[nodiscard]] T& self() noexcept { return static_cast<T&>(*this); }
   [[nodiscard]] detail::array_of<T>& array() noexcept {

@@ -217,14 +217,15 @@ class chare_array {
       using arguments = typename detail::method<decltype(Entry)>::arguments;
       const detail::shared_value<arguments> shared(
           new detail::counted_value<arguments>(std::forward<Args>(args)...));
+      detail::broadcast_numbers<T> numbers(*m_array, m_priority, detail::any_element);
       detail::broadcast_remote<Entry, T>(*m_array, m_priority, detail::all_elements(),
-                                         shared->value);
+                                         shared->value, numbers);
+      numbers.use();
       for (detail::local_elements& local : m_array->locals())
-        detail::send(*local.home,
-                     *new detail::broadcast_message<Entry, T>(
-                         local, shared, {},
-                         detail::numbers_of_broadcast<T>(local, m_priority, detail::any_element)),
-                     m_priority);
+        detail::send(
+            *local.home,
+            *new detail::broadcast_message<Entry, T>(local, shared, {}, numbers.take(local)),
+            m_priority);
     }
   }
   /// Makes the element `index`, T(args…), on its worker. The array must have been created without
@@ -247,15 +248,7 @@ class chare_array {
   /// The elements contribute to no further reduction. Later messages to elements and insertions are
   /// errors, and broadcasts reach no element; the proxy itself stays valid.
   void destroy() const {
-    for (detail::local_elements& local : m_array->locals())
-      if (auto numbers = detail::numbers_of_broadcast<T>(local, m_priority, detail::any_element))
-        detail::send_call(
-            *local.home,
-            [array = m_array, &local, numbers = std::move(numbers), order = m_priority] {
-              for (const auto& [k, number] : numbers->of)
-                array->destroy_away(local, k, order, numbers.get());
-            },
-            m_priority);
+    detail::destroy_tracked_elements(*m_array, m_priority);
     detail::on_all_workers<&detail::array_base::destroy_local>(*m_array, m_priority);
   }
   /// Returns a callback as element::to, for every element.

@@ -124,6 +124,24 @@ struct nothing {
   nothing operator()(nothing, nothing) const noexcept { return {}; }
 };
 
+/// Makes a result that another rank has sent.
+template <class V>
+struct result_maker {
+  using result = V;
+  static constexpr auto made = remote_function::kind::value;
+  static reduction_result make(input_archive& ar) { return result_of(ar.read<V>()); }
+};
+
+template <class V>
+reduction_result result_of(V value) {
+  reduction_result r{counted_owner(new counted_value<V>(std::move(value))), &typeid(V)};
+  if constexpr (travels<V>)
+    r.pack = [](const counted& of) {
+      return pack_made<result_maker<V>>(static_cast<const counted_value<V>&>(of).value);
+    };
+  return r;
+}
+
 /// Handler that passes a result from rank 0 to the waiters of this rank.
 template <class V>
 struct remote_result {
@@ -131,10 +149,10 @@ struct remote_result {
     input_archive ar = a.arguments();
     const auto tree = a.space().reductions(ar.read<object_id>());
     const auto sequence = ar.read<std::uint32_t>();
-    counted_owner value(new counted_value<V>(ar.read<V>()));
+    reduction_result result = result_of(ar.read<V>());
     require_end(ar);
     a.require(a.from() == 0, "results of reductions come from rank 0");
-    if (tree != nullptr) tree->tell(sequence, {std::move(value), &typeid(V)});
+    if (tree != nullptr) tree->tell(sequence, result);
   }
 };
 struct remote_result_error {
@@ -156,7 +174,7 @@ class to_everyone final : public starling::callback<V>::target {
         else
           refuse_to_travel<V>("a reduction");
       }
-      m_tree.tell(m_sequence, {counted_owner(new counted_value<V>(std::move(value))), &typeid(V)});
+      m_tree.tell(m_sequence, result_of(std::move(value)));
     });
   }
   void fail(const std::exception_ptr& error) noexcept override {
@@ -178,89 +196,6 @@ class to_everyone final : public starling::callback<V>::target {
  private:
   reduction_tree& m_tree;
   std::uint32_t m_sequence;
-};
-
-/// The reduction to which a chare contributes next.
-struct next_reduction {
-  chare_core& contributor;
-  reduction_site& site;  // of the contributor's home
-  std::uint32_t& count;  // of the contributor's contributions
-  // In the section on the home: contributions before the chare was tracked. Null for an array.
-  const std::uint32_t* base = nullptr;
-
-  [[nodiscard]] bool is_remote() const noexcept {
-    return contributor.element_state().tracked != nullptr;
-  }
-};
-
-/// Contributes for a tracked chare, by a message to its home. `target(sequence)` returns the
-/// callback of reduction `sequence` of the site. `waiter`: of a chare that waits for the result.
-template <class V, class Op, class Target>
-[[gnu::noinline]] void contribute_remotely(const next_reduction& next, V value, const Op& op,
-                                           Target target,
-                                           std::unique_ptr<remote_waiter> waiter = nullptr) {
-  send_call(
-      next.site.home(),
-      [&site = next.site, whole = next.site.tree().whole(), base = next.base, number = next.count++,
-       value = std::move(value), op, target = std::move(target),
-       waiter = std::move(waiter)]() mutable {
-        const std::uint32_t sequence = base == nullptr ? number : *base + number;
-        site.contribute(sequence, std::move(value), op, [&] { return target(sequence); });
-        if (waiter != nullptr) site.enlist(sequence, std::move(waiter));
-      },
-      priority::normal);
-}
-
-/// Awaiter that contributes a value and waits for the result.
-template <class V, class Op>
-class reduce_awaiter {
- public:
-  reduce_awaiter(const next_reduction& next, V value, Op op)
-      : m_next(next), m_value(std::move(value)), m_op(std::move(op)) {}
-
-  bool await_ready() const noexcept { return false; }
-  template <runtime_promise Promise>
-  void await_suspend(std::coroutine_handle<Promise> h, const call_location& at = {}) {
-    chare_core& contributor = m_next.contributor;
-    m_wait.describe = &describe;
-    m_wait.site = &m_next.site;
-    m_wait.contributor = &contributor;
-    m_wait.waiting = &h.promise();
-    m_wait.sequence = m_next.count;
-    m_wait.result.type = &typeid(V);
-    mark_suspended(h.promise(), m_wait, at);
-    const auto target = [&tree = m_next.site.tree()](std::uint32_t sequence) {
-      return starling::callback<V>(counted_ptr(new to_everyone<V>(tree, sequence)));
-    };
-    // Enlisted before the result, which arrives by a later message.
-    if (m_next.is_remote()) [[unlikely]] {
-      auto& s = contributor.element_state();
-      contribute_remotely(m_next, std::move(m_value), m_op, target,
-                          s.local->array->waiter_of(contributor, m_next.site, m_wait.sequence));
-      s.waits.enlist(m_wait);
-    } else {
-      m_next.site.contribute(m_next.count++, std::move(m_value), m_op,
-                             [&] { return target(m_wait.sequence); });
-      m_next.site.waits().enlist(m_wait);
-    }
-    contributor.note_wait();
-  }
-  V await_resume() {
-    if (m_wait.result.error) std::rethrow_exception(m_wait.result.error);
-    const counted* const value = m_wait.result.value.object();
-    if (value == nullptr) throw_interrupted();
-    return static_cast<const counted_value<V>*>(value)->value;
-  }
-
- private:
-  static std::string describe(const described_wait& w) {
-    const auto& wait = static_cast<const reduction_wait&>(w);
-    return wait.site->tree().name() + ": reduction " + std::to_string(wait.sequence);
-  }
-  next_reduction m_next;
-  V m_value;
-  Op m_op;
-  reduction_wait m_wait;
 };
 
 }  // namespace detail

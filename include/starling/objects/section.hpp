@@ -14,6 +14,7 @@
 
 #include <starling/core/detail/counted.hpp>
 #include <starling/objects/proxy.hpp>
+#include <starling/objects/reduction.hpp>
 
 namespace starling {
 
@@ -160,19 +161,22 @@ class section {
  private:
   template <auto Entry, class Arguments>
   void send(const detail::shared_value<Arguments>& shared) const {
-    detail::broadcast_remote<Entry, T>(m_elements->array, priority::normal, members{m_elements},
-                                       shared->value);
+    detail::array_of<T>& array = m_elements->array;
+    detail::broadcast_numbers<T> numbers(
+        array, priority::normal, [this](const detail::local_elements& home, const key& k) {
+          return home.home == nullptr
+                     ? std::ranges::binary_search(m_elements->other_ranks, int(home.index))
+                     : m_elements->by_worker[home.index].next_reduction.contains(k);
+        });
+    detail::broadcast_remote<Entry, T>(array, priority::normal, members{m_elements}, shared->value,
+                                       numbers);
+    numbers.use();
     for (std::size_t w = 0; w < m_elements->by_worker.size(); ++w) {
       if (m_elements->by_worker[w].keys.empty()) continue;
-      detail::local_elements& local = m_elements->array.local(w);
+      detail::local_elements& local = array.local(w);
       detail::send(*local.home,
                    *new detail::broadcast_message<Entry, T, members>(
-                       local, shared, members{m_elements},
-                       detail::numbers_of_broadcast<T>(
-                           local, priority::normal,
-                           [&](const key& k) {
-                             return m_elements->by_worker[w].next_reduction.contains(k);
-                           })),
+                       local, shared, members{m_elements}, numbers.take(local)),
                    priority::normal);
     }
   }

@@ -13,7 +13,7 @@
 #include <variant>
 
 #include <starling/core/future.hpp>
-#include <starling/objects/detail/entry_message.hpp>
+#include <starling/objects/detail/mail_message.hpp>
 
 /// Waits for messages in coroutines of a chare, as `when` of Structured Dagger.
 namespace starling {
@@ -48,7 +48,7 @@ class message_request {
   std::int64_t reference = 0;
 
   [[nodiscard]] condition wanted() const noexcept {
-    return {&info_of<Entry>, reference, !ByReference, nullptr};
+    return {&awaited_info_of<Entry, T>, reference, !ByReference, nullptr};
   }
   /// Returns the arguments of `m`, which is discarded.
   static auto take(awaited_message& m) {

@@ -89,10 +89,11 @@ struct promise_base {
   bool posted = false;   // has no future: the runtime reports its error
   starling::priority priority = starling::priority::normal;
   std::atomic<await_kind> kind{await_kind::not_started};
-  bool ended = false;         // parameters and locals are destroyed, the result may remain
-  bool borrows : 1 = false;   // made by a lambda whose captures are outside the frame
-  bool is_task : 1 = false;   // a state_base follows this base: see root_of
-  bool of_entry : 1 = false;  // the coroutine of an entry method itself, not one that it awaits
+  bool ended = false;           // parameters and locals are destroyed, the result may remain
+  bool borrows : 1 = false;     // made by a lambda whose captures are outside the frame
+  bool is_task : 1 = false;     // a state_base follows this base: see root_of
+  bool of_entry : 1 = false;    // the coroutine of an entry method itself, not one that it awaits
+  bool has_caller : 1 = false;  // of an entry method: a caller awaits its result
   // The runtime's end waits or has waited for one of its sleeps; guarded by the timers' lock.
   bool had_its_sleep : 1 = false;
   std::uint8_t block_size = 0;   // of an ended coroutine: size of its block in granules of the pool

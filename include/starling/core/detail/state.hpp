@@ -99,6 +99,10 @@ class state_base {
   [[nodiscard]] static callback& as_callback(word w) noexcept {
     return *reinterpret_cast<callback*>(w & ~callback_bit);
   }
+  /// Returns the subscribed callback. Only while the producer is suspended and one is subscribed.
+  [[nodiscard]] callback& subscribed_callback() const noexcept {
+    return as_callback(m_slot.load(std::memory_order_relaxed));
+  }
 
  private:
   [[nodiscard]] bool install(word w) noexcept {

@@ -35,6 +35,22 @@ void cancel_channels(chare_core& c) noexcept;
 void refuse_offers(chare_core& c, const std::exception_ptr& why);
 [[nodiscard]] std::size_t count_left_over_offers(chare_core& c) noexcept;
 
+/// A coroutine of a chare that waits at a point where the chare may migrate. Stored in its frame.
+struct point_wait : described_wait {
+  chare_core* chare = nullptr;
+  promise_base* waiting = nullptr;
+  std::uint32_t slot = 0;    // in local_elements::at_point, until the wait is released
+  bool is_released = false;  // the chare may migrate now
+  bool is_ended = false;     // the chare is being destroyed
+
+  /// Adds the wait to those of the chare's worker, which end together. @throws usage_error when
+  /// another coroutine of the chare waits there
+  void enlist();
+  [[nodiscard]] bool withdraw() noexcept;
+  /// @throws operation_cancelled, hang_error when the wait ended otherwise
+  void check() const;
+};
+
 /// Base of every chare, independent of its type. Accessed by the chare's worker only.
 class chare_core {
  public:
@@ -52,6 +68,9 @@ class chare_core {
     std::unique_ptr<tracked_state> tracked;  // null: the chare has never migrated
     reduction_waits waits;                   // of a tracked chare's coroutines
     std::uint32_t departs_to = stays;        // worker to which the chare is to migrate
+    point_wait* at_point = nullptr;          // of the coroutine that waits to migrate
+    std::uint64_t balance_skip = 0;          // next calls of load_balance() that return at once
+    bool has_left = false;                   // the chare is on another rank, this object remains
 
     static constexpr std::uint32_t stays = ~std::uint32_t{0};
     [[nodiscard]] bool departs() const noexcept { return departs_to != stays; }
@@ -62,6 +81,13 @@ class chare_core {
   inline void note_wait();
   /// Returns whether all coroutines of the chare are in such waits. On the chare's worker.
   [[nodiscard]] bool can_depart();
+  /// Returns whether the chare can migrate to another rank: it has no coroutine, or its only one
+  /// waits to migrate and `resumed()` continues its work there.
+  [[nodiscard]] bool can_leave_rank() noexcept;
+  /// Destroys the coroutine that waits to migrate, as the chare has left the rank.
+  void abandon_coroutine() noexcept;
+  /// Resumes the coroutine that waits to migrate, if there is one.
+  void resume_at_point() noexcept;
   /// Lets the chare's suspended coroutines resume on worker `to`.
   void rehome_coroutines(worker& to);
   /// Takes the waits of the chare's coroutines, which begins to be tracked, from its home's site.
@@ -101,6 +127,7 @@ struct alignas(64) local_elements {
   // home.
   std::atomic<bool> tracks{false};
   std::vector<chare_core*> elements;
+  std::vector<point_wait*> at_point;  // of elements that wait in load_balance(), by slot
   ready_list early;                   // messages that arrived before the initial elements
   bool is_made = false;               // the initial elements exist
   bool takes_more = false;            // elements may still be inserted
@@ -133,6 +160,10 @@ class array_base {
   /// Returns those of all workers of this rank.
   [[nodiscard]] std::span<local_elements> locals() noexcept { return m_local; }
   [[nodiscard]] std::size_t worker_count() const noexcept { return m_local.size(); }
+  /// Returns the number among all ranks of a worker of this rank.
+  [[nodiscard]] std::uint32_t number_of(const worker& w) const noexcept {
+    return static_cast<std::uint32_t>(m_space.first_worker()) + w.index();
+  }
   /// The local elements of a worker, or the placeholder of its rank; and the number of the worker
   /// on its rank.
   struct located {
@@ -144,6 +175,20 @@ class array_base {
     const std::size_t here = worker - m_space.first_worker();
     if (here < m_local.size()) return {&m_local[here], std::uint16_t(here)};
     return locate_elsewhere(worker);
+  }
+  /// Notes that elements of this home, or of this rank's placeholder, have migrated. Any worker.
+  void note_tracked(local_elements& home) noexcept {
+    home.tracks.store(true, std::memory_order_relaxed);
+    m_tracks.store(true, std::memory_order_relaxed);
+  }
+  /// Returns whether elements have migrated, as far as this rank knows. Relaxed as
+  /// local_elements::tracks.
+  [[nodiscard]] bool has_tracked() const noexcept {
+    return m_tracks.load(std::memory_order_relaxed);
+  }
+  /// Returns the placeholder of another rank.
+  [[nodiscard]] local_elements& elsewhere(int rank) noexcept {
+    return m_placeholders[std::size_t(rank)];
   }
   [[nodiscard]] reduction_tree& reductions() noexcept { return m_reductions; }
 
@@ -189,11 +234,18 @@ class array_base {
 
   /// Sends the chare's worker the request to let it depart. On that worker.
   virtual void request_departure(chare_core& c) = 0;
-  /// Returns an object by which the site of the chare's home passes the result of a reduction to
-  /// the coroutine of the tracked chare that waits for it.
+  /// Lets a chare depart that waits to migrate and is to depart, or resumes its coroutine.
+  virtual void leave_point(chare_core& c) = 0;
+  /// Returns an object by which the site of the chare's home, on this rank, passes the result of a
+  /// reduction of `tree` to the coroutine of the tracked chare that waits for it. `number`: of the
+  /// chare's contribution.
   [[nodiscard]] virtual std::unique_ptr<remote_waiter> waiter_of(chare_core& c,
-                                                                 reduction_site& site,
-                                                                 std::uint32_t sequence) = 0;
+                                                                 const reduction_tree& tree,
+                                                                 std::uint32_t number) = 0;
+  /// Returns whether elements can migrate to another rank.
+  [[nodiscard]] virtual bool can_leave_ranks() const noexcept = 0;
+  /// Returns whether an element's coroutine can continue on another rank: by `resumed()`.
+  [[nodiscard]] virtual bool has_resumed() const noexcept = 0;
   /// Returns the tracked elements that are on a worker. After the run.
   [[nodiscard]] virtual std::vector<chare_core*> tracked_on(const local_elements& local) = 0;
   /// Lists the messages that no coroutine has awaited: names the first few, counts all. After the
@@ -209,6 +261,7 @@ class array_base {
   std::string m_type;
   const std::type_info& m_element;
   std::atomic<bool> m_is_closed{false};
+  std::atomic<bool> m_tracks{false};
   bool m_is_cut_short = false;
   reduction_tree m_reductions;
   std::vector<local_elements> m_local;
@@ -220,7 +273,8 @@ inline void chare_core::note_wait() {
     m_state.local->array->request_departure(*this);
 }
 
-/// Checks that `c` can migrate to worker `to` and returns its number. @throws usage_error
+/// Checks that `c` can migrate to worker `to` of all ranks and returns its number. @throws
+/// usage_error
 [[nodiscard]] std::uint32_t require_destination(chare_core& c, std::size_t to);
 
 /// Throws usage_error: `call` does not work yet with an element that has ever migrated.

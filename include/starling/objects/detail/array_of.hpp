@@ -67,9 +67,6 @@ inline constexpr entry_info channel_info{"channel"};
 
 template <class T>
 class tracked_message;
-template <class Key>
-struct sequence_numbers;
-
 /// The elements of an array on this rank.
 template <class T>
 class array_of final : public array_base {
@@ -153,7 +150,7 @@ class array_of final : public array_base {
     while (!local.elements.empty() && !is_closed())
       destroy(local, key_of(static_cast<T&>(*local.elements.back())));
     if (is_closed()) return;
-    for (const key& k : tracked_with_home(local)) destroy_away(local, k, priority::normal, nullptr);
+    for (const key& k : tracked_with_home(local)) destroy_away(local, k, ticket());
     m_table.clear(local);
     end_insertions(local);
   }
@@ -161,6 +158,10 @@ class array_of final : public array_base {
   // --- tracked elements, on the worker of `local`: migration.hpp
   using directory = tracked_elements<T, key>;
   [[nodiscard]] directory& tracked() noexcept { return m_tracked; }
+  /// Returns what worker `on` of this rank knows about element `k`.
+  [[nodiscard]] typename directory::entry& entry(std::size_t on, const key& k) {
+    return m_tracked.at(on, k, [&] { return m_table.worker_of(k); });
+  }
   /// Returns whether element `k`, whose home is the worker, has migrated.
   [[nodiscard]] bool is_tracked(const local_elements& local, const key& k) noexcept {
     const auto* e = m_tracked.find(local.index, k);
@@ -170,17 +171,24 @@ class array_of final : public array_base {
   /// senders may have numbered a broadcast for them.
   [[nodiscard]] std::vector<key> tracked_with_home(const local_elements& local) {
     std::vector<key> found;
+    const std::uint32_t home = number_of(*local.home);
     m_tracked.for_each(local.index, [&](const key& k, const typename directory::entry& e) {
-      if (e.home == local.index && e.is_tracked()) found.push_back(k);
+      if (e.home == home && e.is_tracked()) found.push_back(k);
     });
     return found;
   }
-  /// Sends a destruction to a tracked element whose home is the worker, at the position that
-  /// `numbers` has for it.
-  void destroy_away(local_elements& local, const key& k, starling::priority priority,
-                    const sequence_numbers<key>* numbers);
+  /// Sends a destruction to a tracked element whose home is the worker.
+  void destroy_away(local_elements& local, const key& k, ticket position);
   /// Processes a message to a tracked element that has arrived at worker `m.queued().home`.
   void receive_tracked(tracked_message<T>& m);
+  /// Takes an element that arrives on the worker.
+  void arrive(local_elements& local, const key& k, T& element, const location& now);
+  /// Takes the state of a destroyed element that arrives on its home. `next_reduction`: the one to
+  /// which the element would have contributed next.
+  void return_state(local_elements& home, const key& k, const location& now,
+                    std::unique_ptr<tracked_state> state, std::uint32_t next_reduction);
+  /// Processes a hint. `opened`: priority of the sequence that may leave out the home; -1: none.
+  void learn_location(std::size_t on, const key& k, const location& now, int opened);
   /// Destroys a tracked element that is on the worker.
   void destroy_tracked(local_elements& local, const key& k);
   /// Moves an element that is to migrate to `departs_to`, if it is on the worker and its coroutines
@@ -194,8 +202,11 @@ class array_of final : public array_base {
     });
     return found;
   }
-  [[nodiscard]] std::unique_ptr<remote_waiter> waiter_of(chare_core& c, reduction_site& site,
-                                                         std::uint32_t sequence) override;
+  [[nodiscard]] std::unique_ptr<remote_waiter> waiter_of(chare_core& c, const reduction_tree& tree,
+                                                         std::uint32_t number) override;
+  [[nodiscard]] bool can_leave_ranks() const noexcept override;
+  [[nodiscard]] bool has_resumed() const noexcept override;
+  void leave_point(chare_core& c) override;
 
   /// Ends one coroutine of the element, or its destruction. Deletes an element that is being
   /// destroyed after the last of them.
@@ -226,15 +237,14 @@ class array_of final : public array_base {
   }
 
   void depart(local_elements& local, const key& k, T& element);
-  void arrive(local_elements& local, const local_elements& home, const key& k, T& element,
-              const location& now);
+  void leave_home(local_elements& home, const key& k, T& element);
   /// Stores that the element, or the state of a destroyed one, is on the worker, and processes the
   /// messages that arrived before it.
   void enter(local_elements& local, typename directory::entry& e, const location& now,
              arrival_order& order);
   void deliver_ready(local_elements& local, typename directory::entry& e);
-  void tell_location(const local_elements& from, std::uint32_t to, const local_elements& home,
-                     const key& k, const ticket* opens);
+  void tell_location(const local_elements& from, std::uint32_t to, const key& k,
+                     const ticket* opens);
   void discard_tracked() noexcept;
 
   struct alignas(64) early_messages {

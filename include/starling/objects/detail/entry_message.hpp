@@ -38,6 +38,21 @@ using argument_indices = std::make_index_sequence<method<decltype(Entry)>::count
 
 struct no_reply {};
 
+/// Whether all parts of a message can travel.
+template <auto Entry, class T, class... More>
+inline constexpr bool entry_travels =
+    travels<typename address<T>::key>&& travels<typename method<decltype(Entry)>::arguments> &&
+    (travels<More> && ...);
+
+/// Throws usage_error that names the type that cannot travel.
+template <auto Entry, class T, class... More>
+[[noreturn]] void refuse_entry() {
+  []<class... Args>(std::type_identity<std::tuple<Args...>>) {
+    refuse_to_travel<typename address<T>::key, Args..., More...>(full_name<Entry>.data());
+  }(std::type_identity<typename method<decltype(Entry)>::arguments>());
+  __builtin_unreachable();
+}
+
 /// A message to an element of T, independent of its entry method. `Reply` receives the result or
 /// the error; without one an error ends the run.
 template <class T, class Reply>
@@ -89,6 +104,7 @@ class coroutine_message : public element_message<T, Reply>, callback {
     p.priority = this->queued().priority;
     p.spawned = true;
     p.of_entry = true;
+    p.has_caller = coroutine_message::replies;
     p.in_frame = true;
     m_running = &p;
     m_owner = &target;
@@ -103,6 +119,10 @@ class coroutine_message : public element_message<T, Reply>, callback {
  private:
   static void ended(callback& c) noexcept {
     auto& self = static_cast<coroutine_message&>(c);
+    if (self.m_owner->element_state().has_left) [[unlikely]] {
+      self.m_running->handle().destroy();  // suspended: the element continues on another rank
+      return self.discard();
+    }
     const std::source_location awaited_last = self.m_running->location.load();
     std::exception_ptr error;
     try {
@@ -169,6 +189,34 @@ class entry_message final : public base_of_message<T, entry_result<Entry>, Reply
     auto& self = static_cast<entry_message&>(m);
     self.m_address.miss(self, info_of<Entry>, self);
   }
+  /// Calls `f` with the values from which another rank makes the message: see tracked_message.
+  template <class F>
+  static auto with_parts(work_item& m, job& j, F f) {
+    auto& self = static_cast<entry_message&>(m);
+    using result = unwrapped_t<entry_result<Entry>>;
+    if constexpr (!entry_travels<Entry, T>) {
+      refuse_entry<Entry, T>();
+    } else if constexpr (!base::replies) {
+      return f(number_of_maker<message_maker<T, entry_message>>, self.m_args);
+    } else if constexpr (!result_travels<result>) {
+      refuse_entry<Entry, T, result>();
+    } else {
+      using remade = entry_message<Entry, T, remote_promise<result>>;
+      return f(number_of_maker<message_maker<T, remade>>, address_of(j, self.m_reply), self.m_args);
+    }
+  }
+  /// Reads these values.
+  static entry_message& make(const address<T>& to, input_archive& ar) {
+    if constexpr (base::replies) {
+      const auto reply_to = read_reply_address(ar);
+      auto args = ar.read<decltype(m_args)>();
+      return *new entry_message(whole_arguments(), to,
+                                Reply(*to.array().space().current_job(), reply_to),
+                                std::move(args));
+    } else {
+      return *new entry_message(whole_arguments(), to, no_reply(), ar.read<decltype(m_args)>());
+    }
+  }
 
  private:
   static entry_message& of(void* item) noexcept {
@@ -209,61 +257,14 @@ class entry_message final : public base_of_message<T, entry_result<Entry>, Reply
   typename method<decltype(Entry)>::arguments m_args;
 };
 
-/// A message to an entry method declared `awaited`, independent of the type of its target.
-template <auto Entry>
-class mail : public awaited_message {
- public:
-  using arguments = typename method<decltype(Entry)>::arguments;
-
-  template <class... Given>
-  mail(work_item::function to_run, work_item::function to_drop, Given&&... given)
-      : awaited_message(to_run, to_drop, info_of<Entry>), args(std::forward<Given>(given)...) {
-    if constexpr (has_reference<Entry>) reference = static_cast<std::int64_t>(std::get<0>(args));
+template <class T>
+void start_resumed(local_elements& here, const typename address<T>::key& k, T& element) {
+  if constexpr (requires { element.resumed(); }) {
+    using message = entry_message<&T::resumed, T>;
+    auto* m = new message(whole_arguments(), {&here, k}, no_reply(), std::tuple<>());
+    message::deliver_to(*m, here, element);
   }
-  arguments args;
-};
-
-/// A `mail` in transit, with the Receipt that it holds until a coroutine has taken the message.
-template <auto Entry, class T, class Receipt = no_receipt>
-class mail_message final : public mail<Entry>, public pooled<block_kind::state> {
- public:
-  template <class... Given>
-  explicit mail_message(const address<T>& to, Given&&... given)
-      : mail<Entry>(&run, &drop, std::forward<Given>(given)...), m_address(to) {}
-  template <class Arguments>
-  mail_message(whole_arguments, const address<T>& to, Arguments&& given)
-      : mail<Entry>(&run, &drop, std::forward<Arguments>(given)), m_address(to) {}
-  void keep(Receipt r) noexcept { m_receipt = std::move(r); }
-
-  [[gnu::cold]] static void deliver_to(work_item& m, local_elements& here, T& target) noexcept {
-    auto& self = static_cast<mail_message&>(m);
-    self.m_address.local = &here;
-    self.deliver(target);
-  }
-  static void miss(work_item& m) noexcept {
-    auto& self = static_cast<mail_message&>(m);
-    self.m_address.miss(self, info_of<Entry>, self.m_address);
-  }
-
- private:
-  static mail_message& of(void* item) noexcept {
-    return *static_cast<mail_message*>(static_cast<work_item*>(item));
-  }
-  static void drop(void* item) noexcept { delete &of(item); }
-  static void run(void* item) noexcept {
-    mail_message& self = of(item);
-    T* const target = self.m_address.receiver();
-    if (target == nullptr) [[unlikely]]
-      return self.m_address.not_there(self);
-    self.deliver(*target);
-  }
-  [[gnu::always_inline]] void deliver(T& target) noexcept {
-    if (promise_base* waiting = target.element_state().mail.deliver(*this)) resume_here(*waiting);
-  }
-
-  address<T> m_address;
-  [[no_unique_address]] Receipt m_receipt;
-};
+}
 
 /// A message that destroys one element.
 template <class T>
@@ -281,6 +282,13 @@ class destroy_message final : public work_item, public pooled<block_kind::state>
     auto& self = static_cast<destroy_message&>(m);
     self.m_at.miss(self, info, self.m_at);
   }
+  template <class F>
+  static auto with_parts(work_item&, job&, F f) {
+    return f(number_of_maker<message_maker<T, destroy_message>>);
+  }
+  static destroy_message& make(const address<T>& to, input_archive&) {
+    return *new destroy_message(to);
+  }
 
  private:
   static constexpr entry_info info{"destroy", {"", "destroy"}};
@@ -295,92 +303,6 @@ class destroy_message final : public work_item, public pooled<block_kind::state>
   }
 
   address<T> m_at;
-};
-
-/// All elements of a worker that exist when a message is processed. Elements are made and deleted
-/// by messages only, so the set does not change meanwhile.
-struct all_elements {
-  [[nodiscard]] static std::uint8_t id() noexcept { return 0; }
-  [[nodiscard]] static all_elements load(array_base&, input_archive& ar) {
-    if (ar.read<std::uint8_t>() != id()) ar.refuse("all elements", "some are meant");
-    return {};
-  }
-  template <class Job>
-  [[nodiscard]] static auto ranks_beside(const Job& j) noexcept {
-    return j.other_ranks();
-  }
-  /// Visits with null the elements of the worker's placement that have migrated.
-  template <class T, class Visitor>
-  void for_each(local_elements& local, Visitor visit) const {
-    auto& array = array_of<T>::of(local);
-    for (chare_core* c : local.elements)
-      visit(array.key_of(static_cast<T&>(*c)), &static_cast<T&>(*c));
-    if (!local.has_tracked()) [[likely]]
-      return;
-    for (const auto& k : array.tracked_with_home(local)) visit(k, static_cast<T*>(nullptr));
-  }
-  static constexpr bool drops_if_missing = true;
-};
-
-/// A message to the elements of one worker that `Targets` enumerates.
-template <auto Entry, class T, class Targets = all_elements>
-class broadcast_message final : public work_item, public pooled<block_kind::state> {
- public:
-  using arguments = typename method<decltype(Entry)>::arguments;
-  using key = typename array_of<T>::key;
-
-  /// `numbers`: of the sender's sequences to elements of this worker's placement.
-  broadcast_message(local_elements& local, shared_value<arguments> args, Targets to = {},
-                    std::unique_ptr<sequence_numbers<key>> numbers = nullptr)
-      : work_item(&run, &drop, &info_of<Entry>.trace_name), m_local(local), m_args(std::move(args)),
-        m_targets(std::move(to)), m_numbers(std::move(numbers)) {}
-
- private:
-  static void drop(void* item) noexcept { delete static_cast<broadcast_message*>(item); }
-  static void run(void* item) noexcept {
-    auto* self = static_cast<broadcast_message*>(item);
-    const bool is_closed = self->m_local.array->is_closed();
-    if (!self->m_local.is_made && !is_closed) return self->m_local.early.push(self->queued());
-    self->m_targets.template for_each<T>(self->m_local, [self](const key& k, T* target) {
-      self->give_to({&self->m_local, k}, target);
-    });
-    delete self;
-  }
-
-  /// Sends to one element. Without a target, handles the message as one to an element that may
-  /// still be inserted.
-  void give_to(const address<T>& to, T* target) noexcept {
-    if (m_local.array->is_closed()) return;
-    try {
-      if (target == nullptr && to.is_tracked()) [[unlikely]]
-        return give_to_tracked(to);
-      if constexpr (is_awaited<Entry>) {
-        perform(*new mail_message<Entry, T>(whole_arguments(), to, m_args->value));
-      } else if (is_task<entry_result<Entry>> || target == nullptr) {
-        perform(*new entry_message<Entry, T>(whole_arguments(), to, no_reply(), m_args->value));
-      } else if constexpr (!is_task<entry_result<Entry>>) {
-        static_cast<void>(call_entry<Entry>(*target, m_args->value, argument_indices<Entry>()));
-      }
-    } catch (...) {
-      to.fail(info_of<Entry>, std::current_exception());
-    }
-  }
-
-  [[gnu::noinline]] void give_to_tracked(const address<T>& to) {
-    using message =
-        std::conditional_t<is_awaited<Entry>, mail_message<Entry, T>, entry_message<Entry, T>>;
-    message* m;
-    if constexpr (is_awaited<Entry>)
-      m = new message(whole_arguments(), to, m_args->value);
-    else
-      m = new message(whole_arguments(), to, no_reply(), m_args->value);
-    pass_on_from_home(to, *m, queued().priority, m_numbers.get(), Targets::drops_if_missing);
-  }
-
-  local_elements& m_local;
-  shared_value<arguments> m_args;
-  [[no_unique_address]] Targets m_targets;
-  std::unique_ptr<sequence_numbers<key>> m_numbers;
 };
 
 }  // namespace starling::detail

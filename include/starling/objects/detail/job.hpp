@@ -176,6 +176,11 @@ class remote_promise {
   void set_exception(const std::exception_ptr& error) noexcept {
     send_failure(*std::exchange(m_job, nullptr), m_to, error);
   }
+  /// Gives up the duty to fulfil the promise and returns the address for the one that takes it.
+  [[nodiscard]] reply_address release() noexcept {
+    m_job = nullptr;
+    return m_to;
+  }
 
  private:
   void keep(message m) noexcept { std::exchange(m_job, nullptr)->send(m_to.rank, std::move(m)); }
@@ -204,12 +209,21 @@ class promise_slot final : public reply_slot {
 template <class R>
 inline constexpr bool result_travels = std::is_void_v<R> || travels<R>;
 
+/// Returns the address at which another rank can fulfil the promise. @throws std::bad_alloc
+template <class R>
+[[nodiscard]] reply_address address_of(job& j, promise<R>& reply) {
+  return j.expect(std::unique_ptr<reply_slot>(new promise_slot<R>(std::move(reply))));
+}
+template <class R>
+[[nodiscard]] reply_address address_of(job&, remote_promise<R>& reply) noexcept {
+  return reply.release();
+}
+
 /// Calls `Handler::run` on another rank with the address of `reply` and `values`.
 /// @throws archive_error, std::bad_alloc
 template <class Handler, class R, class... V>
 void ask(job& j, int rank, const remote_way& way, promise<R> reply, const V&... values) {
-  const reply_address to =
-      j.expect(std::unique_ptr<reply_slot>(new promise_slot<R>(std::move(reply))));
+  const reply_address to = address_of(j, reply);
   try {
     j.send(rank, make_remote_for<Handler>(j, way, to, values...));
   } catch (...) {

@@ -30,9 +30,14 @@ struct ticket {
   std::uint32_t sender = no_sender;  // worker; no_sender: the message has no number of a sender
   std::uint32_t version = 0;         // of the location to which the message is sent
   starling::priority priority = starling::priority::normal;
-  bool is_forwarded = false;  // the sender did not know the location
+  bool is_forwarded = false;      // the sender did not know the location
+  bool drops_if_missing = false;  // the message is dropped if the element does not exist
 
   [[nodiscard]] bool has_sender() const noexcept { return sender != no_sender; }
+  template <class Archive>
+  void serialize(Archive& ar) {
+    ar(number, home_number, sender, version, priority, is_forwarded, drops_if_missing);
+  }
 };
 
 /// A message to an element that has migrated. Linked into the lists below.
@@ -83,11 +88,24 @@ class arrival_order {
   /// Removes a message that `next` would not return yet; null: there is none. For the end of a run.
   [[nodiscard]] tracked_item* drop_one() noexcept;
 
- private:
   struct sequence {
     std::uint64_t expected = 0;    // number of the next message; 0: not opened
     tracked_item* held = nullptr;  // messages that arrived too early, by ascending number
   };
+  /// Visits the sequences, `visit(key, sequence)`, to copy them to another rank when `next` has
+  /// returned all ready messages.
+  template <class Visitor>
+  void for_each_sequence(Visitor visit) {
+    for (std::uint64_t p = 0; p < m_home.size(); ++p) visit(home_key + p, m_home[p]);
+    for (auto& [key, s] : m_senders) visit(key, s);
+  }
+  /// Returns the sequence that was visited with `key`, made if there is none.
+  [[nodiscard]] sequence& sequence_at(std::uint64_t key) {
+    return key < home_key ? m_senders[key] : m_home[(key - home_key) % m_home.size()];
+  }
+
+ private:
+  static constexpr std::uint64_t home_key = std::uint64_t{ticket::no_sender} * 2;
   static std::uint64_t key_of(const ticket& t) noexcept {
     return std::uint64_t(t.sender) * 2 + std::uint64_t(t.priority);
   }

@@ -9,17 +9,31 @@
 #include <starling/core/detail/work_item.hpp>
 #include <starling/objects/entry.hpp>
 
+namespace starling {
+class output_archive;
+}  // namespace starling
+
 /// Messages of one chare that wait to be awaited, and its coroutines that await messages.
 namespace starling::detail {
+
+class awaited_message;
+
+/// Description of an entry method of a type of elements whose messages are awaited. The object's
+/// address identifies both.
+struct awaited_info : entry_info {
+  // How a message is copied to another rank; null: the elements cannot migrate there.
+  std::uint32_t (*maker)() = nullptr;  // number of the function that makes it
+  void (*save)(const awaited_message& m, output_archive& ar) = nullptr;  // writes its arguments
+};
 
 /// A message to an entry method whose messages are awaited. Its queue link, no longer needed by the
 /// worker, serves as its link in the mailbox.
 class awaited_message : public work_item {
  public:
-  awaited_message(function to_run, function to_drop, const entry_info& what) noexcept
+  awaited_message(function to_run, function to_drop, const awaited_info& what) noexcept
       : work_item(to_run, to_drop, &what.trace_name), entry(&what) {}
 
-  const entry_info* entry;
+  const awaited_info* entry;
   std::int64_t reference = 0;  // first argument, if that is a number
 
   [[nodiscard]] awaited_message* next() noexcept {
@@ -33,7 +47,7 @@ class awaited_message : public work_item {
 
 /// One message that a coroutine awaits, and the message that it has received.
 struct condition {
-  const entry_info* entry;
+  const awaited_info* entry;
   std::int64_t reference = 0;
   bool any = true;  // any reference fits
   awaited_message* message = nullptr;

@@ -5,26 +5,43 @@
 #include <memory>
 #include <utility>
 
-#include <starling/objects/detail/tracked_message.hpp>
+#include <starling/objects/detail/remote_tracked.hpp>
 
-/// Migration of elements between the workers of a rank, and the delivery of messages to them.
+/// Migration of elements, and the delivery of messages to them.
 namespace starling::detail {
 
 /// Passes the result of a reduction from the home of a tracked element to its coroutines.
 template <class T>
 class release_message final : public work_item, public pooled<block_kind::state> {
  public:
-  release_message(const address<T>& to, const reduction_site& site, std::uint32_t sequence,
+  /// `number`: of the element's contribution to the tree.
+  release_message(const address<T>& to, object_id tree, std::uint32_t number,
                   const reduction_result& result)
-      : work_item(&run, &drop, &name), m_to(to), m_site(site), m_sequence(sequence),
-        m_result(result) {}
+      : work_item(&run, &drop, &name), m_to(to), m_tree(tree), m_number(number), m_result(result) {}
 
   static void deliver_to(work_item& m, local_elements&, T& target) noexcept {
     auto& self = static_cast<release_message&>(m);
-    target.element_state().waits.release(self.m_site, self.m_sequence, self.m_result);
+    target.element_state().waits.release(self.m_tree, self.m_number, self.m_result);
     delete &self;
   }
   static void miss(work_item& m) noexcept { m.discard(); }
+
+  template <class F>
+  static auto with_parts(work_item& m, job&, F f) {
+    auto& self = static_cast<release_message&>(m);
+    std::vector<std::byte> result;
+    output_archive ar(result);
+    save_result(ar, self.m_result);
+    return f(number_of_maker<message_maker<T, release_message>>, self.m_tree, self.m_number,
+             result);
+  }
+  static release_message& make(const address<T>& to, input_archive& ar) {
+    const auto tree = ar.read<object_id>();
+    const auto number = ar.read<std::uint32_t>();
+    const auto packed = ar.read<std::vector<std::byte>>();
+    input_archive result(packed);
+    return *new release_message(to, tree, number, read_result(result));
+  }
 
  private:
   static constexpr named_location name{"", "starling: result of a reduction"};
@@ -37,32 +54,43 @@ class release_message final : public work_item, public pooled<block_kind::state>
   }
 
   address<T> m_to;
-  const reduction_site& m_site;
-  std::uint32_t m_sequence;
+  object_id m_tree;
+  std::uint32_t m_number;
   reduction_result m_result;
 };
 
 template <class T>
 class tracked_waiter final : public remote_waiter {
  public:
-  tracked_waiter(const address<T>& to, const reduction_site& site, std::uint32_t sequence)
-      : m_to(to), m_site(site), m_sequence(sequence) {}
+  tracked_waiter(const address<T>& to, object_id tree, std::uint32_t number)
+      : m_to(to), m_tree(tree), m_number(number) {}
   void release(const reduction_result& result) override {
-    pass_on_from_home(m_to, *new release_message<T>(m_to, m_site, m_sequence, result),
-                      priority::high);
+    pass_on_from_home(m_to, *new release_message<T>(m_to, m_tree, m_number, result),
+                      {.priority = priority::high});
   }
 
  private:
   address<T> m_to;
-  const reduction_site& m_site;
-  std::uint32_t m_sequence;
+  object_id m_tree;
+  std::uint32_t m_number;
 };
 
 template <class T>
-std::unique_ptr<remote_waiter> array_of<T>::waiter_of(chare_core& c, reduction_site& site,
-                                                      std::uint32_t sequence) {
-  const address<T> to{c.element_state().tracked->home, key_of(static_cast<T&>(c))};
-  return std::make_unique<tracked_waiter<T>>(to, site, sequence);
+std::unique_ptr<remote_waiter> array_of<T>::waiter_of(chare_core& c, const reduction_tree& tree,
+                                                      std::uint32_t number) {
+  local_elements& home = *locate_worker(c.element_state().tracked->home).local;
+  return std::make_unique<tracked_waiter<T>>(address<T>{&home, key_of(static_cast<T&>(c))},
+                                             tree.id(), number);
+}
+
+template <class T>
+bool array_of<T>::can_leave_ranks() const noexcept {
+  return migrates_between_ranks<T>;
+}
+
+template <class T>
+bool array_of<T>::has_resumed() const noexcept {
+  return requires(T & element) { element.resumed(); };
 }
 
 template <class T>
@@ -72,12 +100,11 @@ class destroy_message;
 
 template <class T>
 void array_of<T>::receive_tracked(tracked_message<T>& m) {
+  owned_tracked_message<T> kept(&m);  // until the message is passed on or added
+  if (is_closed()) return;
   local_elements& here = local(m.queued().home->index());
-  const local_elements& home = *m.to().local;
-  auto& e = m_tracked.at(here.index, m.to().to, home.index);
-  if (is_closed()) return m.discard();
-  std::unique_ptr<tracked_message<T>> kept(&m);  // until the message is passed on or added
-  if (&here == &home && m.position.version == 0) {
+  auto& e = entry(here.index, m.to().to);
+  if (e.home == number_of(*here.home) && m.position.version == 0) {
     if (!e.is_tracked()) return kept.release()->run_untracked();
     number_at_home(e, m.position);
   }
@@ -85,12 +112,12 @@ void array_of<T>::receive_tracked(tracked_message<T>& m) {
     case arrival::hold:
       return e.early.push(*kept.release());
     case arrival::forward:
-      return send(*space().workers()[e.known.worker], *kept.release(), m.position.priority);
+      return send_to_worker(*this, e.known.worker, std::move(kept));
     case arrival::accept:
       break;
   }
   if (m.position.is_forwarded && m.position.has_sender())
-    tell_location(here, m.position.sender, home, m.to().to, &m.position);
+    tell_location(here, m.position.sender, m.to().to, &m.position);
   if (!e.here->add(m)) throw_numbered_twice(name_of(m.to().to));
   static_cast<void>(kept.release());
   deliver_ready(here, e);
@@ -105,20 +132,29 @@ void array_of<T>::deliver_ready(local_elements& local, typename directory::entry
   }
 }
 
-/// Tells worker `to` where the element is. `opens`: position of the message that is answered.
 template <class T>
-void array_of<T>::tell_location(const local_elements& from, std::uint32_t to,
-                                const local_elements& home, const key& k, const ticket* opens) {
-  const location now = m_tracked.at(from.index, k, home.index).known;
-  const int priority = opens == nullptr ? -1 : int(opens->priority);
-  send_call(
-      *space().workers()[to],
-      [this, to, &home, k, now, priority] {
-        auto& e = m_tracked.at(to, k, home.index);
-        e.update(now);
-        if (priority >= 0) e.is_open[std::size_t(priority)] = true;
-      },
-      priority::high);
+void array_of<T>::learn_location(std::size_t on, const key& k, const location& now, int opened) {
+  auto& e = entry(on, k);
+  e.update(now);
+  if (opened >= 0) e.is_open[std::size_t(opened)] = true;
+}
+
+/// Tells a worker of any rank where the element is. `opens`: position of the message that is
+/// answered.
+template <class T>
+void array_of<T>::tell_location(const local_elements& from, std::uint32_t to, const key& k,
+                                const ticket* opens) {
+  const location now = entry(from.index, k).known;
+  const int opened = opens == nullptr ? -1 : int(opens->priority);
+  const auto [at, worker] = locate_worker(to);
+  if (at->home != nullptr)
+    send_call(
+        *at->home, [this, at = at, k, now, opened] { learn_location(at->index, k, now, opened); },
+        priority::high);
+  else if constexpr (migrates_between_ranks<T>)
+    space().current_job()->send(
+        int(at->index),
+        make_remote<remote_hint<T>>({worker, priority::high}, id(), k, now, opened));
 }
 
 // --- migration
@@ -139,50 +175,73 @@ void array_of<T>::try_departure(local_elements& local, const key& k) {
   T* const c = e != nullptr && e->is_tracked() ? e->element : find(local, k);
   if (c == nullptr || is_closed()) return;
   auto& s = c->element_state();
-  if (s.departs_to == local.index) s.departs_to = s.stays;
-  if (s.departs() && !s.is_doomed && c->can_depart()) depart(local, k, *c);
+  if (s.departs_to == number_of(*local.home)) s.departs_to = s.stays;
+  const bool leaves_rank = s.departs() && locate_worker(s.departs_to).local->home == nullptr;
+  if (s.departs() && !s.is_doomed && (leaves_rank ? c->can_leave_rank() : c->can_depart()))
+    depart(local, k, *c);
+  else if (s.at_point != nullptr && s.at_point->is_released)
+    c->resume_at_point();
+}
+
+template <class T>
+void array_of<T>::leave_point(chare_core& c) {
+  try_departure(*c.element_state().local, key_of(static_cast<T&>(c)));
+}
+
+/// Removes an element that leaves its home for the first time from the elements of its home.
+template <class T>
+void array_of<T>::leave_home(local_elements& home, const key& k, T& element) {
+  element.element_state().tracked = std::make_unique<tracked_state>(number_of(*home.home));
+  element.take_waits_from(*home.reductions);
+  m_table.set(home, k, nullptr);
+  home.remove(element);
+  if (home.has_tracked()) return;
+  note_tracked(home);
+  if constexpr (migrates_between_ranks<T>)
+    if (job* j = space().current_job())
+      j->send_to_other_ranks(make_remote<remote_tracks>({}, id()));
 }
 
 template <class T>
 void array_of<T>::depart(local_elements& local, const key& k, T& element) {
   auto& s = element.element_state();
   const std::uint32_t to = std::exchange(s.departs_to, s.stays);
+  local_elements& target = *locate_worker(to).local;
+  const bool leaves_rank = target.home == nullptr;
   if constexpr (requires { element.before_migration(); }) {
     element.before_migration();
-    if (!element.can_depart()) throw_cannot_depart(name_of(k));
+    if (!(leaves_rank ? element.can_leave_rank() : element.can_depart()))
+      throw_cannot_depart(name_of(k));
   }
-  if (s.tracked == nullptr) {
-    s.tracked = std::make_unique<tracked_state>(local);
-    element.take_waits_from(*local.reductions);
-    m_table.set(local, k, nullptr);
-    local.remove(element);
-    local.tracks.store(true, std::memory_order_relaxed);
-  }
-  const local_elements& home = *s.tracked->home;
-  auto& e = m_tracked.at(local.index, k, home.index);
+  if (s.tracked == nullptr) leave_home(local, k, element);
+  auto& e = entry(local.index, k);
   e.element = nullptr;
   e.here = nullptr;
   e.known = {to, e.known.version + 1};
-  worker& target = *space().workers()[to];
-  element.rehome_coroutines(target);
+  std::unique_ptr<T> moved(&element);
+  if (leaves_rank) {
+    if constexpr (migrates_between_ranks<T>) send_element(*this, k, *moved, e.known);
+    return moved->abandon_coroutine();
+  }
+  element.rehome_coroutines(*target.home);
   send_call(
-      target,
-      [this, to, &home, k, moved = std::unique_ptr<T>(&element), now = e.known]() mutable {
-        arrive(this->local(to), home, k, *moved.release(), now);
+      *target.home,
+      [this, &target, k, moved = std::move(moved), now = e.known]() mutable {
+        arrive(target, k, *moved.release(), now);
       },
       priority::high);
 }
 
 template <class T>
-void array_of<T>::arrive(local_elements& local, const local_elements& home, const key& k,
-                         T& element, const location& now) {
+void array_of<T>::arrive(local_elements& local, const key& k, T& element, const location& now) {
   auto& s = element.element_state();
-  auto& e = m_tracked.at(local.index, k, home.index);
+  auto& e = entry(local.index, k);
   s.local = &local;
   e.known = now;
   e.element = &element;
-  if (&local != &home) tell_location(local, home.index, home, k, nullptr);
+  if (e.home != number_of(*local.home)) tell_location(local, e.home, k, nullptr);
   if constexpr (requires { element.after_migration(); }) element.after_migration();
+  element.resume_at_point();
   enter(local, e, now, s.tracked->order);
 }
 
@@ -200,37 +259,46 @@ void array_of<T>::enter(local_elements& local, typename directory::entry& e, con
 
 template <class T>
 void array_of<T>::destroy_tracked(local_elements& local, const key& k) {
-  auto& e = *m_tracked.find(local.index, k);
+  auto& e = entry(local.index, k);
   T& gone = *e.element;
   auto& s = gone.element_state();
   if (const awaited_message* m = s.mail.kept()) fail(name_of(k), *m->entry, lost());
-  local_elements& home = *s.tracked->home;
+  local_elements& home = *locate_worker(e.home).local;
   e.element = nullptr;
   e.here = nullptr;
-  e.known = {home.index, e.known.version + 1};
-  auto return_state = [this, &home, k, now = e.known, state = std::move(s.tracked)]() mutable {
-    auto& at_home = m_tracked.at(home.index, k, home.index);
-    at_home.destroyed = std::move(state);
-    enter(home, at_home, now, at_home.destroyed->order);
-  };
-  // Behind the contributions of the element, also those that it sent from other workers: an inbox
-  // is first in, first out for all of its senders.
-  send_call(
-      *home.home, [&home, next = s.reductions] { home.reductions->leave(next); }, priority::normal);
+  e.known = {e.home, e.known.version + 1};
+  std::unique_ptr<tracked_state> state = std::move(s.tracked);
+  const std::uint32_t next = s.reductions;
   if (&home == &local)
-    return_state();
-  else
-    send_call(*home.home, std::move(return_state), priority::high);
+    return_state(home, k, e.known, std::move(state), next);
+  else if (home.home != nullptr)
+    send_call(
+        *home.home,
+        [this, &home, k, now = e.known, state = std::move(state), next]() mutable {
+          return_state(home, k, now, std::move(state), next);
+        },
+        priority::high);
+  else if constexpr (migrates_between_ranks<T>)
+    send_state(*this, k, *state, e.known, next);
   end(gone);
 }
 
 template <class T>
-void array_of<T>::destroy_away(local_elements& local, const key& k, starling::priority priority,
-                               const sequence_numbers<key>* numbers) {
+void array_of<T>::return_state(local_elements& home, const key& k, const location& now,
+                               std::unique_ptr<tracked_state> state, std::uint32_t next_reduction) {
+  home.reductions->leave(next_reduction);
+  auto& e = entry(home.index, k);
+  e.destroyed = std::move(state);
+  enter(home, e, now, e.destroyed->order);
+}
+
+template <class T>
+void array_of<T>::destroy_away(local_elements& local, const key& k, ticket position) {
   auto* e = m_tracked.find(local.index, k);
   if (e == nullptr || !e->is_tracked() || std::exchange(e->is_ending, true)) return;
   const address<T> to{&local, k};
-  pass_on_from_home<T>(to, *new destroy_message<T>(to), priority, numbers, true);
+  position.drops_if_missing = true;
+  pass_on_from_home<T>(to, *new destroy_message<T>(to), position);
 }
 
 template <class T>

@@ -178,14 +178,25 @@ struct reduction_result {
   counted_owner value{};                 // a counted_value
   const std::type_info* type = nullptr;  // of the value
   std::exception_ptr error = nullptr;
+  // Packs the value for another rank: the number of its maker and the maker's arguments. Null: it
+  // cannot travel.
+  std::vector<std::byte> (*pack)(const counted& value) = nullptr;
 };
+/// Returns a value as the result of a reduction.
+template <class V>
+[[nodiscard]] reduction_result result_of(V value);
+/// Reads a result from a message of another rank. @throws archive_error, not_made_yet
+[[nodiscard]] reduction_result read_result(input_archive& ar);
+/// Writes a result. @throws usage_error when the value cannot travel
+void save_result(output_archive& ar, const reduction_result& r);
 
 class chare_core;
 class reduction_waits;
 
 /// A coroutine of a contributor that waits for the result. Stored in its frame.
 struct reduction_wait : described_wait {
-  class reduction_site* site = nullptr;  // of the contributor's home
+  const reduction_tree* tree = nullptr;
+  std::shared_ptr<const void> whole;  // keeps the tree while the contributor is not at home
   chare_core* contributor = nullptr;
   reduction_waits* list = nullptr;  // that has it
   std::uint32_t sequence = 0;
@@ -201,9 +212,8 @@ class reduction_waits {
  public:
   void enlist(reduction_wait& w) noexcept;
   bool withdraw(reduction_wait& w) noexcept;
-  /// Resumes the coroutines that wait for reduction `sequence` of `site`.
-  void release(const reduction_site& site, std::uint32_t sequence,
-               const reduction_result& result) noexcept;
+  /// Resumes the coroutines that wait for reduction `sequence` of the tree with this id.
+  void release(object_id tree, std::uint32_t sequence, const reduction_result& result) noexcept;
   [[nodiscard]] bool empty() const noexcept { return m_first == nullptr; }
   [[nodiscard]] reduction_wait* first() const noexcept { return m_first; }
 
@@ -248,7 +258,8 @@ class reduction_site {
     m_coming.fetch_sub(1, std::memory_order_relaxed);
     return join();
   }
-  /// Removes a contributor whose next contribution would be to `next_reduction`.
+  /// Removes a contributor whose next contribution would be to `next_reduction`. Contributions to
+  /// the reductions before it may still arrive.
   void leave(std::uint32_t next_reduction);
 
   template <class V, class Op, class Target>

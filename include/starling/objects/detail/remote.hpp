@@ -51,7 +51,7 @@ struct not_made_yet {
 
 /// A function that messages can name.
 struct remote_function {
-  enum class kind : std::uint8_t { call, target, share };
+  enum class kind : std::uint8_t { call, target, share, message, mail, value };
   std::string_view name;
   kind what;
   void (*address)();
@@ -92,8 +92,8 @@ template <class Handler>
 inline const std::uint32_t number_of_call = add_remote_function(
     {type_text<Handler>, remote_function::kind::call, reinterpret_cast<void (*)()>(&Handler::run),
      is_counted_call<Handler>, nullptr, ends_run_by_call<Handler>});
-/// The number of `Maker::make(input_archive&)`, which makes an object of kind `Maker::made` for
-/// results of type `Maker::result`.
+/// The number of `Maker::make`, which makes an object of kind `Maker::made` from an input_archive,
+/// for results or elements of type `Maker::result`.
 template <class Maker>
 inline const std::uint32_t number_of_maker =
     add_remote_function({type_text<Maker>, Maker::made, reinterpret_cast<void (*)()>(&Maker::make),

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include <starling/core/detail/counted.hpp>
-#include <starling/objects/detail/entry_message.hpp>
+#include <starling/objects/detail/broadcast_message.hpp>
 #include <starling/objects/detail/job.hpp>
 
 /// Messages to chares of other ranks, and their handlers there.
@@ -27,16 +27,6 @@ using written_as = std::conditional_t<std::is_same_v<std::remove_cvref_t<Given>,
 template <auto Entry>
 using arguments_of = std::type_identity<typename method<decltype(Entry)>::arguments>;
 
-/// Reads the key of an element. @throws archive_error when the array cannot have such an element
-template <class T>
-[[nodiscard]] typename address<T>::key read_key(const array_of<T>& array, input_archive& ar) {
-  auto key = ar.read<typename address<T>::key>();
-  if constexpr (dense_index<typename T::index_type>)
-    if (key >= array.table().extent().size())
-      ar.refuse("an element's number", "there is none such");
-  return key;
-}
-
 /// Reads the address of an element of this worker. @throws not_made_yet, archive_error
 template <class T>
 [[nodiscard]] address<T> read_address(const received_call& a, input_archive& ar) {
@@ -45,21 +35,6 @@ template <class T>
   a.require(array.table().worker_of(to) == a.space().first_worker() + a.worker_index(),
             "it is for an element of another worker");
   return {&array.local(a.worker_index()), std::move(to)};
-}
-
-/// Whether all parts of a message can travel.
-template <auto Entry, class T, class... More>
-inline constexpr bool entry_travels =
-    travels<typename address<T>::key>&& travels<typename method<decltype(Entry)>::arguments> &&
-    (travels<More> && ...);
-
-/// Throws usage_error that names the type that cannot travel.
-template <auto Entry, class T, class... More>
-[[noreturn]] void refuse_entry() {
-  []<class... Args>(std::type_identity<std::tuple<Args...>>) {
-    refuse_to_travel<typename address<T>::key, Args..., More...>(full_name<Entry>.data());
-  }(arguments_of<Entry>());
-  __builtin_unreachable();
 }
 
 /// Processes a message of another rank as the local message `m`.
@@ -109,6 +84,12 @@ struct remote_invocation {
 template <auto Entry, class T, class... Args>
 void invoke_remote(const address<T>& at, const remote_way& way, Args&&... args) {
   if constexpr (entry_travels<Entry, T>) {
+    if constexpr (migrates_between_ranks<T>)
+      if (at.local->has_tracked())
+        return send_tracked(at,
+                            make_message<Entry>(at, typename method<decltype(Entry)>::arguments(
+                                                        std::forward<Args>(args)...)),
+                            way.priority);
     job& j = *at.array().space().current_job();
     j.require_bounded(int(at.local->index));
     const auto make = [&]<class... A>(std::type_identity<std::tuple<A...>>) {
@@ -141,6 +122,12 @@ struct remote_call {
 template <auto Entry, class T, class R, class... Args>
 void call_remote(const address<T>& at, const remote_way& way, promise<R> reply, Args&&... args) {
   if constexpr (entry_travels<Entry, T> && result_travels<R>) {
+    if constexpr (migrates_between_ranks<T>)
+      if (at.local->has_tracked())
+        return send_tracked(at,
+                            *new entry_message<Entry, T, promise<R>>(at, std::move(reply),
+                                                                     std::forward<Args>(args)...),
+                            way.priority);
     [&]<class... A>(std::type_identity<std::tuple<A...>>) {
       ask<remote_call<Entry, T>>(*at.array().space().current_job(), int(at.local->index), way,
                                  std::move(reply), at.array().id(), at.to,
@@ -149,6 +136,37 @@ void call_remote(const address<T>& at, const remote_way& way, promise<R> reply, 
   } else {
     refuse_entry<Entry, T, R>();
   }
+}
+
+/// The numbers of a broadcast, as sent to other ranks: read by load_numbers.
+template <class T>
+struct sent_numbers {
+  const broadcast_numbers<T>& numbers;
+};
+template <class Out, class T>
+void save_value(Out& ar, const sent_numbers<T>& n) {
+  if constexpr (migrates_between_ranks<T>) {
+    save_value(ar, n.numbers.sender());
+    save_value(ar, n.numbers.elsewhere());
+  }
+}
+/// Reads the numbers of a broadcast for elements with the home `local`; null if there are none.
+template <class T>
+[[nodiscard]] std::unique_ptr<typename broadcast_numbers<T>::numbers> load_numbers(
+    const array_of<T>& array, const local_elements& local, input_archive& ar) {
+  std::unique_ptr<typename broadcast_numbers<T>::numbers> found;
+  if constexpr (migrates_between_ranks<T>) {
+    const auto sender = ar.read<std::uint32_t>();
+    const std::uint32_t home = array.number_of(*local.home);
+    for (const auto& [k, number] : ar.read<typename broadcast_numbers<T>::sent>()) {
+      if (!is_key(array, k) || sender >= array.space().worker_total())
+        ar.refuse("the number of a broadcast", "there is no such element or sender");
+      if (array.table().worker_of(k) != home) continue;
+      if (found == nullptr) found.reset(new typename broadcast_numbers<T>::numbers{sender, {}});
+      found->of.emplace(k, number);
+    }
+  }
+  return found;
 }
 
 /// Handler of a message to the elements of a worker that `Targets` enumerates.
@@ -160,9 +178,11 @@ struct remote_broadcast {
     auto& array = read_array<T>(a.space(), ar);
     Targets to = Targets::load(array, ar);
     shared_value<arguments> args(new counted_value<arguments>(ar.read<arguments>()));
+    local_elements& local = array.local(a.worker_index());
+    auto numbers = load_numbers(array, local, ar);
     require_end(ar);
-    perform_as(*new broadcast_message<Entry, T, Targets>(array.local(a.worker_index()),
-                                                         std::move(args), std::move(to)),
+    perform_as(*new broadcast_message<Entry, T, Targets>(local, std::move(args), std::move(to),
+                                                         std::move(numbers)),
                a);
   }
 };
@@ -171,7 +191,8 @@ struct remote_broadcast {
 /// cannot travel or too many bytes are outstanding, archive_error, std::bad_alloc
 template <auto Entry, class T, class Targets>
 void broadcast_remote(const array_of<T>& array, starling::priority priority, const Targets& to,
-                      const typename method<decltype(Entry)>::arguments& args) {
+                      const typename method<decltype(Entry)>::arguments& args,
+                      const broadcast_numbers<T>& numbers) {
   job* j = array.space().current_job();
   if (j == nullptr) return;
   if constexpr (entry_travels<Entry, T>) {
@@ -179,10 +200,51 @@ void broadcast_remote(const array_of<T>& array, starling::priority priority, con
     if (ranks.empty()) return;
     for (const int rank : ranks) j->require_bounded(rank);
     j->send_to(ranks, make_remote_for<remote_broadcast<Entry, T, Targets>>(
-                          *j, {remote_header::every_worker, priority}, array.id(), to.id(), args));
+                          *j, {remote_header::every_worker, priority}, array.id(), to.id(), args,
+                          sent_numbers<T>{numbers}));
   } else {
     refuse_entry<Entry, T>();
   }
+}
+
+/// Destroys the elements for which a destruction of the array has numbers. On their home.
+template <class T>
+void destroy_numbered(local_elements& local, starling::priority priority,
+                      typename broadcast_numbers<T>::numbers& numbers) {
+  while (!numbers.of.empty()) {
+    const auto k = numbers.of.begin()->first;
+    array_of<T>::of(local).destroy_away(local, k, numbers.take(k, priority));
+  }
+}
+template <class T>
+struct remote_numbered_destruction {
+  static void run(received_call& a) {
+    input_archive ar = a.arguments();
+    auto& array = read_array<T>(a.space(), ar);
+    local_elements& local = array.local(a.worker_index());
+    const auto numbers = load_numbers(array, local, ar);
+    require_end(ar);
+    if (numbers != nullptr) destroy_numbered<T>(local, a.priority(), *numbers);
+  }
+};
+/// Destroys the tracked elements to which the calling worker has sent messages, behind these
+/// messages.
+template <class T>
+void destroy_tracked_elements(array_of<T>& array, starling::priority priority) {
+  broadcast_numbers<T> numbers(array, priority, any_element);
+  if constexpr (migrates_between_ranks<T>)
+    if (job* j = array.space().current_job(); j != nullptr && !numbers.elsewhere().empty())
+      j->send_to_other_ranks(make_remote<remote_numbered_destruction<T>>(
+          {remote_header::every_worker, priority}, array.id(), sent_numbers<T>{numbers}));
+  numbers.use();
+  for (local_elements& local : array.locals())
+    if (auto mine = numbers.take(local))
+      send_call(
+          *local.home,
+          [&local, mine = std::move(mine), priority] {
+            destroy_numbered<T>(local, priority, *mine);
+          },
+          priority);
 }
 
 /// Makes the element on its worker. Ends the run when that fails.
@@ -263,6 +325,9 @@ struct remote_destruction {
 
 template <class T>
 void destroy_remote(const address<T>& at, std::uint16_t worker) {
+  if constexpr (migrates_between_ranks<T>)
+    if (at.local->has_tracked())
+      return send_tracked(at, *new destroy_message<T>(at), priority::normal);
   if constexpr (travels<typename address<T>::key>)
     at.array().space().current_job()->send(
         int(at.local->index),

@@ -16,9 +16,9 @@ struct local_elements;
 /// State of an element that has left its home once. Owned by the element and migrates with it; of a
 /// destroyed element, by its home.
 struct tracked_state {
-  explicit tracked_state(local_elements& of) noexcept : home(&of) {}
+  explicit tracked_state(std::uint32_t worker) noexcept : home(worker) {}
 
-  local_elements* home;
+  std::uint32_t home;  // worker, among all ranks
   arrival_order order;
   // By the number of a section's reduction tree: contributions since the element is tracked.
   std::unordered_map<std::uint64_t, std::uint32_t> section_contributions;
@@ -30,7 +30,7 @@ template <class T, class Key>
 class tracked_elements {
  public:
   struct entry : location_entry {
-    std::uint32_t home = 0;
+    std::uint32_t home = 0;                    // worker, among all ranks
     T* element = nullptr;                      // if it is on this worker
     std::unique_ptr<tracked_state> destroyed;  // on the home: state of the destroyed element
     bool is_ending = false;                    // on the home: the array is being destroyed
@@ -38,13 +38,13 @@ class tracked_elements {
 
   explicit tracked_elements(std::size_t workers) : m_maps(workers) {}
 
-  /// Returns the entry for `k`, made at the first call.
-  [[nodiscard]] entry& at(std::size_t on, const Key& k, std::uint32_t home) {
+  /// Returns the entry for `k`. At the first call for `k` makes it, with the home `home()`.
+  template <class Home>
+  [[nodiscard]] entry& at(std::size_t on, const Key& k, Home home) {
+    if (entry* const known = find(on, k)) return *known;
+    const auto worker = static_cast<std::uint32_t>(home());
     entry& e = m_maps[on].entries[k];
-    if (!e.is_tracked()) {
-      e.home = home;
-      e.known.worker = home;
-    }
+    e.home = e.known.worker = worker;
     return e;
   }
   /// Returns null if there is no entry for `k`.

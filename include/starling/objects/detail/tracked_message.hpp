@@ -3,20 +3,56 @@
 
 #include <cstdint>
 #include <memory>
+#include <type_traits>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include <starling/core/detail/frame_pool.hpp>
 #include <starling/objects/detail/address.hpp>
+#include <starling/objects/detail/job.hpp>
 
 /// Messages to tracked elements: docs/design/0039-location-of-elements.md.
-namespace starling::detail {
+namespace starling {
+
+/// Argument of the constructor that makes an element from the state that `serialize` reads next: of
+/// an element that has arrived from another rank. Without such a constructor the element is made by
+/// its default constructor.
+struct migrated {};
+
+namespace detail {
+
+/// A chare type whose elements can migrate to another rank. Used for complete types only.
+template <class T>
+concept migrates_between_ranks = travels<typename array_of<T>::key> && has_member_serialize<T> &&
+    (std::is_constructible_v<T, migrated> || std::is_default_constructible_v<T>);
+
+/// Handlers of what other ranks send for tracked elements: remote_tracked.hpp.
+template <class T>
+struct remote_tracked;
+template <class T>
+struct remote_hint;
+template <class T>
+struct remote_element;
+template <class T>
+struct remote_state;
+struct remote_tracks;
 
 /// The numbers of one message in the sequences of its sender to several elements.
 template <class Key>
 struct sequence_numbers {
-  std::uint32_t sender;
+  std::uint32_t sender = ticket::no_sender;
   std::unordered_map<Key, std::uint64_t> of;
+
+  /// Removes the number for an element and returns the position of the message to it.
+  [[nodiscard]] ticket take(const Key& k, starling::priority order) {
+    ticket t{.priority = order};
+    if (const auto mine = of.extract(k)) {
+      t.sender = sender;
+      t.number = mine.mapped();
+    }
+    return t;
+  }
 };
 
 /// A message to a tracked element: a ticket and the message that it would otherwise be.
@@ -25,10 +61,17 @@ class tracked_message final : public work_item,
                               public tracked_item,
                               public pooled<block_kind::state> {
  public:
-  /// The functions of the inner message's type. Both dispose of the message.
+  using key = typename address<T>::key;
+
+  /// The functions of the inner message's type. All except `save` dispose of the message.
   struct functions {
     void (*deliver)(work_item& m, local_elements& here, T& target) noexcept;
     void (*miss)(work_item& m) noexcept;  // the element does not exist; on its home
+    // Makes the same message for another rank. @throws usage_error, archive_error, std::bad_alloc
+    message (*pack)(work_item& m, job& j, const remote_way& way, const array_of<T>& array,
+                    const key& to, const ticket& at);
+    // Writes the message. It is empty afterwards. @throws as `pack`
+    void (*save)(work_item& m, job& j, output_archive& ar);
   };
 
   /// `to`: the address on the element's home.
@@ -41,15 +84,14 @@ class tracked_message final : public work_item,
   }
 
   [[nodiscard]] const address<T>& to() const noexcept { return m_to; }
-  /// Makes the message one that is dropped when its element does not exist.
-  void drop_if_missing() noexcept { m_drops_if_missing = true; }
 
   /// Delivers the inner message to the element on the worker of `here`. Null: the element does not
   /// exist, and the worker is its home.
   void deliver(local_elements& here, T* target) noexcept {
     work_item& inner = *std::exchange(m_inner, nullptr);
     const functions& call = m_functions;
-    const bool is_dropped = here.array->is_closed() || (target == nullptr && m_drops_if_missing);
+    const bool is_dropped =
+        here.array->is_closed() || (target == nullptr && position.drops_if_missing);
     delete this;
     if (is_dropped)
       inner.discard();
@@ -65,6 +107,19 @@ class tracked_message final : public work_item,
     delete this;
     perform(inner);
   }
+  /// Sends a copy to a worker of another rank. The message is empty afterwards. @throws as
+  /// functions::pack
+  void send_copy(std::size_t worker) {
+    job& j = *m_to.array().space().current_job();
+    const auto [rank, on_rank] = j.location_of(worker);
+    j.send(rank, m_functions.pack(*m_inner, j, {on_rank, position.priority}, m_to.array(), m_to.to,
+                                  position));
+  }
+  /// Writes the message for load_tracked_message. It is empty afterwards. @throws as `send_copy`
+  void save(job& j, output_archive& ar) {
+    save_value(ar, position);
+    m_functions.save(*m_inner, j, ar);
+  }
 
   ~tracked_message() {
     if (m_inner != nullptr) m_inner->discard();
@@ -72,8 +127,21 @@ class tracked_message final : public work_item,
 
  private:
   template <class Message>
-  static constexpr functions of_type{&Message::deliver_to, &Message::miss};
+  static constexpr functions functions_of() noexcept {
+    if constexpr (migrates_between_ranks<T>)
+      return {&Message::deliver_to, &Message::miss, &pack<Message>, &save<Message>};
+    else
+      return {&Message::deliver_to, &Message::miss, nullptr, nullptr};
+  }
+  template <class Message>
+  static constexpr functions of_type = functions_of<Message>();
   static constexpr named_location name{"", "starling: a message to a migrated element"};
+
+  template <class Message>
+  static message pack(work_item& m, job& j, const remote_way& way, const array_of<T>& array,
+                      const key& to, const ticket& at);
+  template <class Message>
+  static void save(work_item& m, job& j, output_archive& ar);
 
   static void drop(void* item) noexcept {
     delete static_cast<tracked_message*>(static_cast<work_item*>(item));
@@ -86,49 +154,57 @@ class tracked_message final : public work_item,
   address<T> m_to;
   work_item* m_inner;
   const functions& m_functions;
-  bool m_drops_if_missing = false;
 };
 
+template <class T>
+using owned_tracked_message = std::unique_ptr<tracked_message<T>>;
+
 /// Returns the calling worker; null on a thread that is no worker of the elements' runtime.
-[[nodiscard]] inline worker* worker_beside(const local_elements& local) noexcept {
+[[nodiscard]] inline worker* worker_beside(const array_base& array) noexcept {
   worker* const here = worker::current();
-  return here != nullptr && &here->owner() == &local.home->owner() ? here : nullptr;
+  return here != nullptr && &here->owner() == &array.space().workers()[0]->owner() ? here : nullptr;
 }
 
-/// Sends a message to an element of a worker that has tracked elements. Any thread.
-/// @throws std::bad_alloc; the message is discarded then
+/// Sends a message to a worker of any rank. @throws as tracked_message::send_copy
+template <class T>
+void send_to_worker(array_of<T>& array, std::size_t worker, owned_tracked_message<T> m) {
+  if (const std::size_t here = worker - array.space().first_worker(); here < array.worker_count()) {
+    const starling::priority order = m->position.priority;
+    return send(*array.space().workers()[here], *m.release(), order);
+  }
+  m->send_copy(worker);
+}
+
+/// Sends a message to an element of a home that has tracked elements. Any thread.
+/// @throws usage_error when too many bytes to the element's rank are outstanding, or as
+/// tracked_message::send_copy; the message is discarded then
 template <class T, class Message>
 [[gnu::noinline]] void send_tracked(const address<T>& to, Message& m, starling::priority priority) {
   std::unique_ptr<work_item, discard_message> kept(&m);
   array_of<T>& array = to.array();
-  worker* const here = worker_beside(*to.local);
-  if (here == nullptr) return send(*to.local->home, *kept.release(), priority);
-  ticket position;
-  const std::uint32_t by = here->index();
-  auto& e = array.tracked().at(by, to.to, to.local->index);
-  auto sent = std::make_unique<tracked_message<T>>(to, m, position);
+  worker* const here = worker_beside(array);
+  owned_tracked_message<T> sent(new tracked_message<T>(to, m, {.priority = priority}));
   static_cast<void>(kept.release());
-  const std::uint32_t at = route(e, by, to.local->index, priority, sent->position);
-  send(*array.space().workers()[at], *sent.release(), priority);
+  if (here == nullptr)  // without a number, by way of the home
+    return send_to_worker(array, array.table().worker_of(to.to), std::move(sent));
+  auto& e = array.entry(here->index(), to.to);
+  const std::uint32_t at = route(e, array.number_of(*here), e.home, priority, sent->position);
+  try {
+    if (job* j = array.space().current_job())
+      if (const int rank = j->location_of(at).rank; rank != j->rank()) j->require_bounded(rank);
+    send_to_worker(array, at, std::move(sent));
+  } catch (...) {
+    --e.sent[std::size_t(priority)];  // the number is not used
+    throw;
+  }
 }
 
-/// Passes on a message that has come to the home without a number, or is a part of a broadcast.
-/// Adds the number that `numbers` has for the element.
+/// Passes on a message that has come to the home without a number of the home.
 template <class T, class Message>
-void pass_on_from_home(const address<T>& to, Message& m, starling::priority priority,
-                       const sequence_numbers<typename address<T>::key>* numbers = nullptr,
-                       bool drops_if_missing = false) {
+void pass_on_from_home(const address<T>& to, Message& m, const ticket& position) {
   std::unique_ptr<work_item, discard_message> kept(&m);
-  ticket position;
-  position.priority = priority;
-  if (numbers != nullptr)
-    if (const auto mine = numbers->of.find(to.to); mine != numbers->of.end()) {
-      position.sender = numbers->sender;
-      position.number = mine->second;
-    }
   auto sent = std::make_unique<tracked_message<T>>(to, m, position);
   static_cast<void>(kept.release());
-  if (drops_if_missing) sent->drop_if_missing();
   sent->queued().home = to.local->home;
   to.array().receive_tracked(*sent.release());
 }
@@ -136,29 +212,9 @@ void pass_on_from_home(const address<T>& to, Message& m, starling::priority prio
 template <class T, class Message>
 [[nodiscard]] bool pass_on_if_tracked(const address<T>& to, Message& m) noexcept {
   if (to.local->array->is_closed() || !to.is_tracked()) return false;
-  or_end_run(*to.local->home, [&] { pass_on_from_home(to, m, m.queued().priority); });
+  or_end_run(*to.local->home, [&] { pass_on_from_home(to, m, {.priority = m.queued().priority}); });
   return true;
 }
 
-inline constexpr auto any_element = [](const auto&) { return true; };
-
-/// Returns the next numbers of the calling worker's sequences to elements that `takes(key)` selects
-/// and whose home is the worker of `home`; null if there are none.
-template <class T, class Predicate>
-[[nodiscard]] std::unique_ptr<sequence_numbers<typename array_of<T>::key>> numbers_of_broadcast(
-    const local_elements& home, starling::priority priority, Predicate takes) {
-  using numbers = sequence_numbers<typename array_of<T>::key>;
-  worker* const here = worker_beside(home);
-  if (!home.has_tracked() || here == nullptr) return nullptr;
-  const auto p = std::size_t(priority);
-  std::unique_ptr<numbers> result;
-  array_of<T>::of(home).tracked().for_each(here->index(), [&](const auto& k, auto& e) {
-    if (e.home != home.index || e.sent[p] == 0 || !takes(k)) return;
-    if (result == nullptr) result.reset(new numbers{here->index(), {}});
-    result->of.emplace(k, e.sent[p] + 1);
-    ++e.sent[p];
-  });
-  return result;
-}
-
-}  // namespace starling::detail
+}  // namespace detail
+}  // namespace starling

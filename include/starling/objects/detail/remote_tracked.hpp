@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <starling/objects/detail/tracked_message.hpp>
+#include <starling/objects/shared_buffer.hpp>
+
+/// Tracked elements, and messages to them, on their way to another rank.
+namespace starling::detail {
+
+/// Returns whether the array can have an element with this key.
+template <class T>
+[[nodiscard]] bool is_key(const array_of<T>& array, const typename address<T>::key& k) noexcept {
+  if constexpr (dense_index<typename T::index_type>)
+    return k < array.table().extent().size();
+  else
+    return true;
+}
+/// Reads the key of an element. @throws archive_error when the array cannot have such an element
+template <class T>
+[[nodiscard]] typename address<T>::key read_key(const array_of<T>& array, input_archive& ar) {
+  auto key = ar.read<typename address<T>::key>();
+  if (!is_key(array, key)) ar.refuse("an element's number", "there is none such");
+  return key;
+}
+
+/// Makes messages of type `Message` to elements of T on the receiving rank.
+template <class T, class Message>
+struct message_maker {
+  using result = T;
+  static constexpr auto made = remote_function::kind::message;
+  static owned_tracked_message<T> make(const address<T>& to, const ticket& at, input_archive& ar) {
+    std::unique_ptr<work_item, discard_message> inner(&Message::make(to, ar));
+    owned_tracked_message<T> sent(new tracked_message<T>(to, static_cast<Message&>(*inner), at));
+    static_cast<void>(inner.release());
+    return sent;
+  }
+};
+
+/// Reads a message that tracked_message has packed or saved. @throws archive_error, not_made_yet
+template <class T>
+[[nodiscard]] owned_tracked_message<T> load_tracked_message(array_of<T>& array,
+                                                            const typename address<T>::key& k,
+                                                            input_archive& ar) {
+  const auto at = ar.read<ticket>();
+  const bool is_known = !at.has_sender() || at.sender < array.space().worker_total();
+  if (!is_known || at.priority > priority::normal) ar.refuse("a position", "there is none such");
+  const auto& f = remote_function_at(ar.read<std::uint32_t>(), remote_function::kind::message);
+  if (*f.result != typeid(T)) ar.refuse(f.name, "it is for elements of another type");
+  using maker = owned_tracked_message<T>(const address<T>&, const ticket&, input_archive&);
+  return reinterpret_cast<maker*>(f.address)({array.locate(k).local, k}, at, ar);
+}
+
+template <class T>
+template <class Message>
+message tracked_message<T>::pack(work_item& m, job& j, const remote_way& way,
+                                 const array_of<T>& array, const key& to, const ticket& at) {
+  return Message::with_parts(m, j, [&](const auto&... parts) {
+    return make_remote_for<remote_tracked<T>>(j, way, array.id(), to, at, parts...);
+  });
+}
+
+template <class T>
+template <class Message>
+void tracked_message<T>::save(work_item& m, job& j, output_archive& ar) {
+  Message::with_parts(m, j, [&](const auto&... parts) {
+    const writing_for here(j);
+    (save_value(ar, parts), ...);
+  });
+}
+
+/// Handler of a message to a tracked element, for the worker that is its home or had it.
+template <class T>
+struct remote_tracked {
+  static void run(received_call& a) {
+    input_archive ar = a.arguments();
+    auto& array = read_array<T>(a.space(), ar);
+    const auto k = read_key(array, ar);
+    auto m = load_tracked_message(array, k, ar);
+    require_end(ar);
+    m->queued().home = array.local(a.worker_index()).home;
+    array.receive_tracked(*m.release());
+  }
+};
+
+/// Reads a location. @throws archive_error
+template <class T>
+[[nodiscard]] location read_location(const array_of<T>& array, input_archive& ar) {
+  const auto at = ar.read<location>();
+  if (at.worker >= array.space().worker_total()) ar.refuse("a location", "there is no such worker");
+  return at;
+}
+
+/// Handler of a hint.
+template <class T>
+struct remote_hint {
+  static constexpr bool is_counted = false;
+  static void run(received_call& a) {
+    input_archive ar = a.arguments();
+    auto& array = read_array<T>(a.space(), ar);
+    const auto k = read_key(array, ar);
+    const location now = read_location(array, ar);
+    const int opened = ar.read<int>();
+    require_end(ar);
+    a.require(opened <= int(priority::normal), "a hint for a priority that does not exist");
+    array.learn_location(a.worker_index(), k, now, opened);
+  }
+};
+
+/// Handler of the news that elements whose home is the sending rank migrate.
+struct remote_tracks {
+  static constexpr bool is_counted = false;
+  static void run(received_call& a);
+};
+
+// --- elements
+
+/// Writes a sequence's messages and what else migrates with an element or its destroyed state.
+template <class T>
+void save_tracked_state(job& j, output_archive& ar, tracked_state& s) {
+  save_value(ar, s.section_contributions);
+  std::uint64_t sequences = 0;
+  s.order.for_each_sequence([&](std::uint64_t, const auto&) { ++sequences; });
+  save_value(ar, sequences);
+  s.order.for_each_sequence([&](std::uint64_t key, const arrival_order::sequence& of) {
+    std::uint64_t held = 0;
+    for (tracked_item* m = of.held; m != nullptr; m = m->next) ++held;
+    save_value(ar, key);
+    save_value(ar, of.expected);
+    save_value(ar, held);
+    for (tracked_item* m = of.held; m != nullptr; m = m->next)
+      static_cast<tracked_message<T>*>(m)->save(j, ar);
+  });
+  while (tracked_item* m = s.order.drop_one()) static_cast<tracked_message<T>*>(m)->discard();
+}
+
+/// Discards the messages that a state holds.
+template <class T>
+struct discard_state {
+  void operator()(tracked_state* s) const noexcept {
+    while (tracked_item* m = s->order.drop_one()) static_cast<tracked_message<T>*>(m)->discard();
+    delete s;
+  }
+};
+template <class T>
+using owned_state = std::unique_ptr<tracked_state, discard_state<T>>;
+
+template <class T>
+[[nodiscard]] owned_state<T> load_tracked_state(array_of<T>& array,
+                                                const typename address<T>::key& k,
+                                                local_elements& here, input_archive& ar) {
+  owned_state<T> s(new tracked_state(std::uint32_t(array.table().worker_of(k))));
+  ar(s->section_contributions);
+  for (auto sequences = ar.read<std::uint64_t>(); sequences != 0; --sequences) {
+    arrival_order::sequence& of = s->order.sequence_at(ar.read<std::uint64_t>());
+    if (of.held != nullptr) ar.refuse("a sequence", "it is there twice");
+    of.expected = ar.read<std::uint64_t>();
+    tracked_item** end = &of.held;
+    for (auto held = ar.read<std::uint64_t>(); held != 0; --held) {
+      tracked_message<T>* const m = load_tracked_message(array, k, ar).release();
+      m->queued().home = here.home;
+      *end = m;
+      end = &m->next;
+    }
+  }
+  return s;
+}
+
+inline constexpr entry_info serialize_info{"serialize"};
+
+/// Calls the user's `serialize`. An exception ends the run with an error that names the element;
+/// returns false then.
+template <class T, class Archive>
+[[nodiscard]] bool serialize(array_of<T>& array, const typename address<T>::key& k, T& element,
+                             Archive& ar) {
+  try {
+    element.serialize(ar);
+    return true;
+  } catch (const not_made_yet&) {
+    throw;
+  } catch (...) {
+    array.fail(array.name_of(k), serialize_info, std::current_exception());
+    return false;
+  }
+}
+
+/// Writes what migrates with an element beside its own state.
+template <class T>
+void save_element_state(job& j, output_archive& ar, T& element) {
+  auto& s = element.element_state();
+  save_value(ar, s.reductions);
+  save_value(ar, s.balance_skip);
+  std::uint64_t letters = 0;
+  s.mail.for_each_kept([&](const awaited_message&) { ++letters; });
+  save_value(ar, letters);
+  s.mail.for_each_kept([&](const awaited_message& m) {
+    const writing_for here(j);
+    save_value(ar, m.entry->maker());
+    m.entry->save(m, ar);
+  });
+  save_tracked_state<T>(j, ar, *s.tracked);
+}
+
+/// Sends an element of this rank to worker `now.worker` of another rank. The caller deletes it.
+/// @throws usage_error, archive_error, std::bad_alloc
+template <class T>
+void send_element(array_of<T>& array, const typename address<T>::key& k, T& element,
+                  const location& now) {
+  job& j = *array.space().current_job();
+  std::vector<std::byte> bytes;
+  output_archive ar(bytes);
+  {
+    const writing_for here(j);
+    if (!serialize(array, k, element, ar)) return;
+  }
+  save_element_state(j, ar, element);
+  const shared_buffer<std::byte> state(std::move(bytes));
+  const auto [rank, on_rank] = j.location_of(now.worker);
+  const bool resumes = element.element_state().at_point != nullptr;
+  j.send(rank, make_remote_for<remote_element<T>>(j, {on_rank, priority::high}, array.id(), k, now,
+                                                  resumes, state));
+}
+
+/// Reads an element. Returns null if its `serialize` has ended the run. @throws archive_error,
+/// not_made_yet, the exceptions of its constructor
+template <class T>
+[[nodiscard]] std::unique_ptr<T> load_element(array_of<T>& array, const typename address<T>::key& k,
+                                              local_elements& here, input_archive& ar) {
+  const typename T::index_type index = array.table().index_of(k);
+  chare_core::announce({&here, &index, 0});
+  std::unique_ptr<T> made;
+  if constexpr (std::is_constructible_v<T, migrated>)
+    made.reset(new T(migrated()));
+  else
+    made.reset(new T());
+  if (!serialize(array, k, *made, ar)) return nullptr;
+  auto& s = made->element_state();
+  ar(s.reductions, s.balance_skip);
+  for (auto letters = ar.read<std::uint64_t>(); letters != 0; --letters) {
+    const auto& f = remote_function_at(ar.read<std::uint32_t>(), remote_function::kind::mail);
+    if (*f.result != typeid(T)) ar.refuse(f.name, "it is for elements of another type");
+    using maker = awaited_message&(const address<T>&, input_archive&);
+    static_cast<void>(s.mail.deliver(reinterpret_cast<maker*>(f.address)({&here, k}, ar)));
+  }
+  s.tracked.reset(load_tracked_state(array, k, here, ar).release());
+  return made;
+}
+
+/// Starts the `resumed()` of an element whose coroutine was left on another rank.
+template <class T>
+void start_resumed(local_elements& here, const typename address<T>::key& k, T& element);
+
+/// Handler of an element that arrives from another rank.
+template <class T>
+struct remote_element {
+  static void run(received_call& a) {
+    input_archive ar = a.arguments();
+    auto& array = read_array<T>(a.space(), ar);
+    const auto k = read_key(array, ar);
+    const location now = read_location(array, ar);
+    const bool resumes = ar.read<bool>();
+    const auto state = ar.read<shared_buffer<std::byte>>();
+    require_end(ar);
+    auto& here = array.local(a.worker_index());
+    a.require(now.worker == array.number_of(*here.home), "an element for another worker");
+    if (array.is_closed()) return;
+    input_archive from(state.elements());
+    std::unique_ptr<T> element = load_element(array, k, here, from);
+    if (element == nullptr) return;
+    require_end(from);
+    T& arrived = *element.release();
+    array.arrive(here, k, arrived, now);
+    if (resumes) start_resumed(here, k, arrived);
+  }
+};
+
+/// Sends the state of a destroyed element to its home on another rank.
+template <class T>
+void send_state(array_of<T>& array, const typename address<T>::key& k, tracked_state& state,
+                const location& now, std::uint32_t next_reduction) {
+  job& j = *array.space().current_job();
+  std::vector<std::byte> bytes;
+  output_archive ar(bytes);
+  save_tracked_state<T>(j, ar, state);
+  const auto [rank, on_rank] = j.location_of(now.worker);
+  j.send(rank, make_remote_for<remote_state<T>>(j, {on_rank, priority::high}, array.id(), k, now,
+                                                next_reduction, bytes));
+}
+
+template <class T>
+struct remote_state {
+  static void run(received_call& a) {
+    input_archive ar = a.arguments();
+    auto& array = read_array<T>(a.space(), ar);
+    const auto k = read_key(array, ar);
+    const location now = read_location(array, ar);
+    const auto next_reduction = ar.read<std::uint32_t>();
+    const auto bytes = ar.read<std::vector<std::byte>>();
+    require_end(ar);
+    auto& here = array.local(a.worker_index());
+    a.require(now.worker == array.number_of(*here.home), "a destroyed element for another worker");
+    if (array.is_closed()) return;
+    input_archive from(bytes);
+    owned_state<T> state = load_tracked_state(array, k, here, from);
+    require_end(from);
+    array.return_state(here, k, now, std::unique_ptr<tracked_state>(state.release()),
+                       next_reduction);
+  }
+};
+
+}  // namespace starling::detail
