@@ -7,6 +7,7 @@ BUILD ?= build
 BACKEND ?= host
 SEEDS ?= 1000
 ROUNDS ?= 30
+MIGRATE ?= 25
 CLANG ?= 16 19
 KERNEL ?= compute
 RANKS ?= 1,2
@@ -27,7 +28,7 @@ PYTHON := $(firstword $(wildcard .venv/bin/python3) python3)
 export CTEST_PARALLEL_LEVEL ?= $(shell expr 2 \* $(JOBS))
 
 .DEFAULT_GOAL := help
-.PHONY: help deps sedov jacobi3d jacobi2d overlap scaling resident test test-all test-clang test-aarch64 test-cuda12 test-fresh coverage verify bench task-graphs osu figures results docs site offline-deps format check-format check-layers tidy chaos \
+.PHONY: help deps sedov jacobi3d jacobi2d overlap scaling resident test test-all test-clang test-aarch64 test-cuda12 test-fresh coverage verify bench task-graphs osu figures results docs site offline-deps format check-format check-layers tidy chaos chaos-migrate \
 	soak sanitizers fuzz clean
 
 help: ## print this list
@@ -186,6 +187,13 @@ chaos: ## run the tests of tasks, devices, chares and resident programs under SE
 	cmake --build $(BUILD)/dev -j $(JOBS)
 	@python3 tools/chaos.py --seeds $(SEEDS) --jobs $(JOBS) $(foreach name,core device contract objects resident, \
 		$(if $(wildcard tests/$(name)/*.cpp),$(BUILD)/dev/bin/test_$(name)))
+	@python3 tools/chaos.py --seeds $(SEEDS) --jobs $(JOBS) --migrate $(MIGRATE) $(BUILD)/dev/bin/test_objects
+
+chaos-migrate: ## run the tests of chares under SEEDS=1000 seeds of chaos mode, with elements that are made to migrate in MIGRATE=25 % of the cases
+	@tools/deps.sh run test
+	$(CONFIGURE_DEV)
+	cmake --build $(BUILD)/dev -j $(JOBS) --target test_objects
+	@python3 tools/chaos.py --seeds $(SEEDS) --jobs $(JOBS) --migrate $(MIGRATE) $(BUILD)/dev/bin/test_objects
 
 soak: COMPLETE := $(if $(PROGRAMS),OFF,ON)
 soak: ## repeat the suite ROUNDS=30 times: shuffled, on busy cores, on one core, with chaos seeds; SECONDS=600, PROGRAMS="resident net"

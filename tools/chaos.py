@@ -6,7 +6,8 @@ Each run is one process with one seed: the scheduler, the host streams and the l
 derive their order and delays from it. A failure prints the command that repeats it. The program
 with the least total time runs next, so that under a time limit all programs get the same time.
 Filters (trial.py) leave out tests that do not depend on the seed, and the slowest tests of long
-programs that add least; PROGRAM=FILTER gives a program its own GoogleTest filter.
+programs that add least; PROGRAM=FILTER gives a program its own GoogleTest filter. With --migrate,
+chaos mode also makes elements of chare arrays migrate (STARLING_CHAOS_MIGRATE).
 """
 
 import argparse
@@ -24,6 +25,8 @@ def parse():
     parser.add_argument("programs", nargs="+", metavar="PROGRAM[=FILTER]")
     parser.add_argument("--seeds", type=int, default=1000, help="how many seeds [%(default)s]")
     parser.add_argument("--first", type=int, default=1, help="the first seed [%(default)s]")
+    parser.add_argument("--migrate", type=int, default=0, metavar="PERCENT",
+                        help="how often elements that can migrate are made to [%(default)s]")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="processes at a time")
     parser.add_argument("--timeout", type=float, default=120, help="seconds a run may take")
     parser.add_argument("--at-most", type=float, default=float("inf"),
@@ -32,10 +35,11 @@ def parse():
     parser.add_argument("--at-least", type=int, default=1, metavar="RUNS",
                         help="fewer runs of a program are a failure [%(default)s]")
     options = parser.parse_args()
+    options.variables = {"STARLING_CHAOS_MIGRATE": str(options.migrate)} if options.migrate else {}
     options.filters = {}
     for entry in options.programs:
         program, pattern = trial.split(entry)
-        options.filters[program] = trial.chaos_filter(program, pattern)
+        options.filters[program] = trial.chaos_filter(program, pattern, options.migrate != 0)
     return options
 
 
@@ -78,14 +82,16 @@ class plan:
             (self.passed if outcome.ok else self.failed)[program] += 1
             self.seconds[program] += outcome.seconds
             if not outcome.ok:
-                print(f"chaos: FAILED; repeat with\n  STARLING_CHAOS={seed} {program} "
+                more = "".join(f"{k}={v} " for k, v in self.options.variables.items())
+                print(f"chaos: FAILED; repeat with\n  STARLING_CHAOS={seed} {more}{program} "
                       f"--gtest_filter='{self.options.filters[program]}'\n{outcome.output[-4000:]}",
                       flush=True)
 
 
 def run(program, seed, options):
     command = [program, "--gtest_filter=" + options.filters[program]]
-    return trial.run(command, options.timeout, {"STARLING_CHAOS": str(seed)})
+    return trial.run(command, options.timeout,
+                     {"STARLING_CHAOS": str(seed), **options.variables})
 
 
 def main():

@@ -19,15 +19,23 @@ CHAOS_FILTERS = {"test_core": "*2_workers*", "test_device": "host_stream*",
                  "test_sedov_app": "*bits_of_a_blast/*_2:*later_step*/*_2-*kokkos*"}
 
 
+# The tests in which chaos mode can make elements migrate: those of one rank with several workers.
+# More than two workers in tests of migration only, as they take most of the time.
+MIGRATE_FILTERS = {"test_objects": "*/2_workers*:*/1_ranks_of_2_workers*:*/3_workers*:*migrat*"
+                                   "-*back_pressure*:*all_kinds_of_memory*"}
+
+
 def split(entry):
     """Splits PROGRAM[=FILTER] into a pair; the filter is empty if there is none."""
     program, _, pattern = entry.partition("=")
     return program, pattern
 
 
-def chaos_filter(program, pattern):
-    """Returns the GoogleTest filter of a run with a chaos seed."""
-    return pattern or CHAOS_FILTERS.get(os.path.basename(program), "*")
+def chaos_filter(program, pattern, migrates=False):
+    """Returns the GoogleTest filter of a run with a chaos seed, and with forced migrations if
+    `migrates`."""
+    filters = MIGRATE_FILTERS if migrates else CHAOS_FILTERS
+    return pattern or filters.get(os.path.basename(program), "*")
 
 
 @dataclass(frozen=True)

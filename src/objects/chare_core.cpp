@@ -24,7 +24,7 @@ chare_core::chare_core(const birth& mine, const std::source_location& defined_at
         "a chare made by hand: create_array makes chares, so that messages find them");
   m_state.local = mine.local;
   m_state.reductions = mine.first_reduction;
-  mine.local->defined_at = defined_at;
+  mine.local->array->note_definition(defined_at);
 }
 
 // --- migration

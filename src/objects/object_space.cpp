@@ -88,7 +88,7 @@ void array_base::fail(const std::string& chare, const entry_info& entry,
                       const std::exception_ptr& cause, const std::source_location& awaited_last) {
   if (is_closed()) return;
   std::string text = chare + "." + std::string(entry.name) + ": " + error_text(cause);
-  const std::source_location& type = local(worker::current()->index()).defined_at;
+  const auto type = m_defined_at.load(std::memory_order_relaxed);
   if (type.line() != 0) {
     text += " (the chare is defined at " + text_of(type);
     if (awaited_last.line() != 0) text += "; the method awaited last at " + text_of(awaited_last);
@@ -130,8 +130,8 @@ std::exception_ptr array_base::lost() {
 // --- all arrays
 
 object_space::object_space(runtime& owner)
-    : m_owner(owner), m_workers(workers_of(owner)), m_worker_total(m_workers.size()),
-      m_waiting(m_workers.size()) {}
+    : m_owner(owner), m_workers(workers_of(owner)), m_forced(owner),
+      m_worker_total(m_workers.size()), m_waiting(m_workers.size()) {}
 
 object_space::~object_space() {
   try {

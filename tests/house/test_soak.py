@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests of tools/soak.py with scripts as test programs: the failures that it counts, names and
-repeats, and the conditions of its rounds. The environment variable CTEST holds the path of
+"""Tests of tools/soak.py and tools/chaos.py with scripts as test programs: the failures that they
+count, name and repeat, and the conditions of their runs. The environment variable CTEST holds the path of
 ctest."""
 
 import os
@@ -146,6 +146,21 @@ class soak_case(unittest.TestCase):
             found = soak.ctest("build", "").failures(text)
             self.assertEqual(list(found), ["a.bad"])
             self.assertIn("said so", found["a.bad"])
+
+    def test_chaos_forces_migrations_and_its_command_repeats_a_failure(self):
+        body = ('print(os.environ["STARLING_CHAOS"], os.environ.get("STARLING_CHAOS_MIGRATE"))\n'
+                'if os.environ["STARLING_CHAOS"] == "5": sys.exit(1)')
+        program = self.program(body)
+        for way, percent in (([], "None"), (["--migrate", "40"], "40")):
+            code, text = self.run_command(sys.executable, str(ROOT / "tools" / "chaos.py"),
+                                          "--seeds", "2", "--first", "4", *way, program)
+            self.assertEqual(code, 1, text)
+            self.assertIn(f"5 {percent}\n", text)
+            self.assertRegex(text, r"test_fake +1 +1 ")
+            command = text[text.index("STARLING_CHAOS="):].splitlines()[0]
+            code, text = self.run_command("sh", "-c", command)
+            self.assertEqual(code, 1, text)
+            self.assertIn(f"5 {percent}\n", text)
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ namespace starling {
 namespace {
 
 using starling_test::message_of;
+using starling_test::stay_in_place;
 
 class arguments : public starling_test::on_ranks {};
 INSTANTIATE_TEST_SUITE_P(on, arguments, starling_test::some_ranks, starling_test::ranks_name);
@@ -108,6 +109,7 @@ TEST_P(arguments_within_a_rank, are_moved_into_the_message_and_out_of_it) {
 
 TEST_P(arguments_within_a_rank,
        of_broadcasts_are_shared_and_copied_only_for_methods_that_take_values) {
+  stay_in_place(rt, "broadcasts are copied for each migrated element");
   const auto porters = create_array<porter>(rt, 10, placement::round_robin);
   rt.sync_wait([](chare_array<porter> a) -> task<> {
     a.invoke<&porter::look>(parcel(1));

@@ -20,6 +20,14 @@ namespace starling_test {
 
 using starling::transport_kind;
 
+/// Keeps chaos mode from making elements migrate (option chaos-migrate) in the calling test, which
+/// checks behaviour that migration changes by intent. Called before arrays are made. `reason`: for
+/// the reader, and a property in GoogleTest's reports.
+inline void stay_in_place(starling::runtime& rt, const std::string& reason) {
+  rt.service<starling::detail::object_space>().forced().turn_off();
+  testing::Test::RecordProperty("stays_in_place", reason);
+}
+
 /// Ranks of one process: each has a thread that calls `run`, a runtime and workers of its own.
 struct cluster {
   int ranks;

@@ -12,6 +12,7 @@ namespace {
 
 using starling_test::many;
 using starling_test::message_of;
+using starling_test::stay_in_place;
 
 class insertion_and_deletion : public starling_test::on_ranks {
  protected:
@@ -110,6 +111,7 @@ TEST_P(insertion_and_deletion, messages_to_missing_elements_are_errors_at_the_en
 }
 
 TEST_P(insertion_and_deletion, a_second_element_of_the_same_index_is_refused) {
+  stay_in_place(rt, "indices of migrated elements are not used again");
   const auto house = create_empty_array<lodger>(rt, 10, placement::round_robin);
   const std::string text = message_of<entry_error>([&] {
     rt.sync_wait(in_vain([house] {
@@ -140,6 +142,7 @@ TEST_P(insertion_and_deletion, indices_outside_the_shape_are_refused_at_once) {
 }
 
 TEST_P(insertion_and_deletion, an_index_may_be_used_again_and_again) {
+  stay_in_place(rt, "indices of migrated elements are not used again");
   const auto house = create_empty_array<lodger>(rt, 4, placement::round_robin);
   wait_for([](chare_array<lodger> a, int times) -> task<> {
     for (int i = 0; i < times; ++i) {
@@ -205,6 +208,7 @@ TEST_P(insertion_and_deletion, a_second_deletion_is_an_error) {
 }
 
 TEST_P(insertion_and_deletion, a_deletion_waits_for_its_element) {
+  stay_in_place(rt, "indices of migrated elements are not used again");
   const auto house = create_empty_array<lodger>(rt, 4, placement::round_robin);
   wait_for([](chare_array<lodger> a) -> task<> {
     auto value = a[1].call<&lodger::value>();
@@ -219,6 +223,7 @@ TEST_P(insertion_and_deletion, a_deletion_waits_for_its_element) {
 }
 
 TEST_P(insertion_and_deletion, a_chain_of_elements_makes_and_deletes_itself) {
+  stay_in_place(rt, "indices of migrated elements are not used again");
   const auto eggs = create_empty_array<egg>(rt, 100, placement::round_robin);
   const int steps = many(2000, 200);
   eggs.insert(0);

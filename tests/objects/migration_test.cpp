@@ -20,6 +20,7 @@ using starling_test::cluster;
 using starling_test::many;
 using starling_test::message_of;
 using starling_test::over_ucx;
+using starling_test::stay_in_place;
 
 class migration : public starling_test::on_ranks {};
 INSTANTIATE_TEST_SUITE_P(on, migration,
@@ -154,6 +155,7 @@ struct sender : chare<sender> {
 constexpr int travellers = 5;
 
 TEST_P(migration, an_element_moves_to_the_worker_that_it_names) {
+  stay_in_place(rt, "names the workers of the placement");
   const auto all = create_array<traveller>(rt, travellers, placement::round_robin);
   const int workers = int(total_worker_count(rt));
   rt.sync_wait([](chare_array<traveller> all, int workers) -> task<> {

@@ -27,6 +27,7 @@ TEST(help, lists_the_options_of_all_modules) {
               "Programs that use starling::device.*--starling-backend NAME.*"
               "--starling-streams NUMBER( \\[|=)16.*--starling-device-mapping NAME.*"
               "Programs that use starling::objects.*--starling-peer-memory NAME.*"
+              "--starling-chaos-migrate PERCENT( \\[|=)0.*"
               "--starling-send-limit MIB( \\[|=)4096.*"
               "Programs that use starling::net.*--starling-heartbeat SECONDS( \\[|=)1");
 }

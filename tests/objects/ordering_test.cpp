@@ -13,6 +13,7 @@ namespace starling {
 namespace {
 
 using starling_test::many;
+using starling_test::stay_in_place;
 
 class message_order : public starling_test::on_ranks {};
 INSTANTIATE_TEST_SUITE_P(on, message_order, starling_test::some_ranks, starling_test::ranks_name);
@@ -159,8 +160,9 @@ struct counter : chare<counter> {
     std::iota(expected.begin(), expected.end(), 0);
     const bool normal = m_normal == expected;
     expected.pop_back();
-    return normal && m_urgent == expected && m_urgent_when_last == std::size_t(count);
+    return normal && m_urgent == expected;
   }
+  int urgent_when_last() const { return int(m_urgent_when_last); }
 
  private:
   std::vector<int> m_normal;
@@ -175,6 +177,18 @@ TEST_P(message_order, is_kept_within_each_priority) {
     all.invoke<&counter::flood_yourself>(count);
     co_await quiescence();
     for (int i = 0; i < 4; ++i) EXPECT_TRUE((co_await all[i].call<&counter::in_order>(count)));
+  }(counters, count));
+}
+
+TEST_P(message_order, has_urgent_messages_first) {
+  stay_in_place(rt, "urgent messages to migrated elements may be held");
+  const auto counters = create_array<counter>(rt, 4, placement::round_robin);
+  const int count = many(500, 50);
+  rt.sync_wait([](chare_array<counter> all, int count) -> task<> {
+    all.invoke<&counter::flood_yourself>(count);
+    co_await quiescence();
+    for (int i = 0; i < 4; ++i)
+      EXPECT_EQ(co_await all[i].call<&counter::urgent_when_last>(), count);
   }(counters, count));
 }
 

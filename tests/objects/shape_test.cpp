@@ -38,6 +38,7 @@ namespace {
 
 using starling_test::first_rank;
 using starling_test::message_of;
+using starling_test::stay_in_place;
 
 class shapes : public starling_test::on_ranks {};
 INSTANTIATE_TEST_SUITE_P(on, shapes, starling_test::some_ranks, starling_test::ranks_name);
@@ -136,6 +137,7 @@ void expect_all_placements(first_rank& rt, const Index& size) {
 }
 
 TEST_P(shapes, of_one_to_four_dimensions_in_every_placement) {
+  stay_in_place(rt, "names the workers of the placement");
   expect_all_placements(rt, 1);
   expect_all_placements(rt, 3);
   expect_all_placements(rt, 101);
@@ -147,6 +149,7 @@ TEST_P(shapes, of_one_to_four_dimensions_in_every_placement) {
 }
 
 TEST_P(shapes, may_be_mapped_by_the_users_function_of_the_index) {
+  stay_in_place(rt, "names the workers of the placement");
   const std::size_t workers = total_worker_count(rt);
   const auto all = create_array<placed<index2>>(rt, index2{9, 4}, by_column{workers});
   for (const auto& p : places(rt, all)) EXPECT_EQ(std::size_t(p.worker), p.index.x % workers);
@@ -197,6 +200,7 @@ TEST_P(shapes, name_indices_outside_of_them) {
 }
 
 TEST_P(shapes, of_groups_have_one_element_on_each_worker) {
+  stay_in_place(rt, "names the workers of the placement");
   const auto group = create_group<placed<int>>(rt);
   const auto found = places(rt, group);
   EXPECT_EQ(found.size(), total_worker_count(rt));
@@ -214,6 +218,7 @@ struct road : chare<road, edge> {
 };
 
 TEST_P(shapes, may_be_sparse_with_the_users_indices) {
+  stay_in_place(rt, "names the workers of the placement");
   const std::size_t workers = total_worker_count(rt);
   const auto roads = create_sparse_array<road>(rt, by_start{workers});
   rt.sync_wait([](chare_array<road> r, int workers) -> task<> {

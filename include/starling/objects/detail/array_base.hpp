@@ -71,8 +71,10 @@ class chare_core {
     point_wait* at_point = nullptr;          // of the coroutine that waits to migrate
     std::uint64_t balance_skip = 0;          // next calls of load_balance() that return at once
     bool has_left = false;                   // the chare is on another rank, this object remains
+    std::uint8_t chances = 0;                // left for migrations that chaos mode forces
 
     static constexpr std::uint32_t stays = ~std::uint32_t{0};
+    static constexpr std::uint32_t anywhere = stays - 1;  // a random worker, at random
     [[nodiscard]] bool departs() const noexcept { return departs_to != stays; }
   };
   /// Used by the runtime only.
@@ -128,10 +130,9 @@ struct alignas(64) local_elements {
   std::atomic<bool> tracks{false};
   std::vector<chare_core*> elements;
   std::vector<point_wait*> at_point;  // of elements that wait in load_balance(), by slot
-  ready_list early;                   // messages that arrived before the initial elements
-  bool is_made = false;               // the initial elements exist
-  bool takes_more = false;            // elements may still be inserted
-  std::source_location defined_at{};  // where the element type is defined
+  ready_list early;         // messages that arrived before the initial elements
+  bool is_made = false;     // the initial elements exist
+  bool takes_more = false;  // elements may still be inserted
   reduction_site* reductions = nullptr;
 
   [[nodiscard]] bool has_tracked() const noexcept { return tracks.load(std::memory_order_relaxed); }
@@ -219,6 +220,12 @@ class array_base {
     if (!regular) m_is_cut_short = true;
   }
 
+  /// Notes where the element type is defined, for errors. Any worker.
+  void note_definition(const std::source_location& at) noexcept {
+    // Relaxed: all elements store the same value, which guards no other data.
+    if (m_defined_at.load(std::memory_order_relaxed).line() == 0)
+      m_defined_at.store(at, std::memory_order_relaxed);
+  }
   /// On a worker: ends the run with entry_error, for an error of an entry method of `chare` that no
   /// waiter receives. `awaited_last`: where the method, if a coroutine, was suspended last.
   void fail(const std::string& chare, const entry_info& entry, const std::exception_ptr& cause,
@@ -260,6 +267,7 @@ class array_base {
   object_id m_id;
   std::string m_type;
   const std::type_info& m_element;
+  std::atomic<std::source_location> m_defined_at{};
   std::atomic<bool> m_is_closed{false};
   std::atomic<bool> m_tracks{false};
   bool m_is_cut_short = false;

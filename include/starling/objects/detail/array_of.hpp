@@ -109,6 +109,8 @@ class array_of final : public array_base {
     T* made = new T(std::forward<Args>(args)...);
     local.add(*made);
     m_table.set(local, k, made);
+    if (space().forces_migrations()) [[unlikely]]
+      begin_forced_migrations(*made);
   }
   /// Keeps a message whose element may still be inserted. @throws std::bad_alloc
   void keep_early(const local_elements& local, const key& k, work_item& m) {

@@ -129,6 +129,8 @@ void array_of<T>::deliver_ready(local_elements& local, typename directory::entry
     tracked_item* const m = e.here->next();
     if (m == nullptr) return;
     static_cast<tracked_message<T>*>(m)->deliver(local, e.element);
+    if (space().forces_migrations() && e.element != nullptr) [[unlikely]]
+      offer_forced_migration(*e.element);
   }
 }
 
@@ -175,9 +177,11 @@ void array_of<T>::try_departure(local_elements& local, const key& k) {
   T* const c = e != nullptr && e->is_tracked() ? e->element : find(local, k);
   if (c == nullptr || is_closed()) return;
   auto& s = c->element_state();
+  const bool has_destination = s.departs_to != s.anywhere || draw_destination(*c);
   if (s.departs_to == number_of(*local.home)) s.departs_to = s.stays;
-  const bool leaves_rank = s.departs() && locate_worker(s.departs_to).local->home == nullptr;
-  if (s.departs() && !s.is_doomed && (leaves_rank ? c->can_leave_rank() : c->can_depart()))
+  const bool departs = s.departs() && has_destination && !s.is_doomed;
+  const bool leaves_rank = departs && locate_worker(s.departs_to).local->home == nullptr;
+  if (departs && (leaves_rank ? c->can_leave_rank() : c->can_depart()))
     depart(local, k, *c);
   else if (s.at_point != nullptr && s.at_point->is_released)
     c->resume_at_point();
@@ -242,6 +246,8 @@ void array_of<T>::arrive(local_elements& local, const key& k, T& element, const 
   if (e.home != number_of(*local.home)) tell_location(local, e.home, k, nullptr);
   if constexpr (requires { element.after_migration(); }) element.after_migration();
   element.resume_at_point();
+  if (space().forces_migrations()) [[unlikely]]
+    offer_forced_migration(element);
   enter(local, e, now, s.tracked->order);
 }
 

@@ -15,6 +15,7 @@
 
 #include <starling/core/detail/worker.hpp>
 #include <starling/core/runtime.hpp>
+#include <starling/objects/detail/forced_migration.hpp>
 #include <starling/objects/detail/remote.hpp>
 
 namespace starling::detail {
@@ -45,6 +46,11 @@ class object_space {
   [[nodiscard]] int rank_count() const noexcept { return m_rank_count; }
   [[nodiscard]] std::size_t first_worker() const noexcept { return m_first_worker; }
   [[nodiscard]] std::size_t worker_total() const noexcept { return m_worker_total; }
+  [[nodiscard]] forced_migrations& forced() noexcept { return m_forced; }
+  /// Returns whether chaos mode makes elements of this rank migrate.
+  [[nodiscard]] bool forces_migrations() const noexcept {
+    return m_forced.are_on() && m_rank_count == 1 && m_workers.size() > 1;
+  }
   /// Connects to the other ranks. @throws usage_error when arrays or values exist already
   void join(job& j);
 
@@ -120,6 +126,7 @@ class object_space {
 
   runtime& m_owner;
   std::vector<worker*> m_workers;
+  forced_migrations m_forced;
   std::atomic<job*> m_job{nullptr};  // not reset after the run, when the job sends nothing
   int m_rank = 0;
   int m_rank_count = 1;

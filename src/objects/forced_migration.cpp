@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <charconv>
+#include <string>
+
+#include <starling/core/detail/module_options.hpp>
+#include <starling/core/error.hpp>
+#include <starling/core/runtime.hpp>
+#include <starling/objects/detail/array_base.hpp>
+#include <starling/objects/detail/forced_migration.hpp>
+
+namespace starling::detail {
+namespace {
+
+constexpr option_entry entries[] = {
+    {"chaos-migrate", "objects", "PERCENT", "0",
+     "in chaos mode: how often elements that can migrate are made to"}};
+[[gnu::init_priority(101)]] module_options registered(entries);
+
+/// @throws option_error
+std::uint32_t percent_of(const runtime_options& options) {
+  const std::string text = options.get("chaos-migrate", "0");
+  std::uint32_t percent = 0;
+  const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), percent);
+  if (status != std::errc() || end != text.data() + text.size() || percent > 100)
+    throw option_error("--starling-chaos-migrate (or STARLING_CHAOS_MIGRATE): '" + text +
+                       "' is not a number from 0 to 100");
+  return percent;
+}
+
+}  // namespace
+
+forced_migrations::forced_migrations(const runtime& owner) {
+  const std::uint32_t percent = percent_of(owner.options());
+  if (owner.options().chaos) m_percent = percent;
+}
+
+void begin_forced_migrations(chare_core& c) {
+  c.element_state().chances = forced_migrations::chances;
+  offer_forced_migration(c);
+}
+
+void offer_forced_migration(chare_core& c) {
+  chare_core::state& s = c.element_state();
+  if (s.chances == 0 || (s.departs() && s.departs_to != s.anywhere)) return;
+  s.departs_to = s.anywhere;
+  s.local->array->request_departure(c);
+}
+
+bool draw_destination(chare_core& c) {
+  chare_core::state& s = c.element_state();
+  if (!c.can_depart()) return false;
+  object_space& space = s.local->array->space();
+  --s.chances;
+  if (space.owner().chaos(100) < space.forced().percent()) {
+    const std::uint32_t others = std::uint32_t(space.workers().size()) - 1;
+    s.departs_to = (s.local->index + 1 + space.owner().chaos(others)) % (others + 1);
+    return true;
+  }
+  if (s.chances == 0)
+    s.departs_to = s.stays;
+  else if (s.tracked == nullptr)  // messages to it offer no chance
+    offer_forced_migration(c);
+  return false;
+}
+
+}  // namespace starling::detail
