@@ -11,6 +11,7 @@
 #include <starling/objects/error.hpp>
 #include <starling/objects/exit.hpp>
 #include <starling/objects/index.hpp>
+#include <starling/objects/load.hpp>
 #include <starling/objects/offer.hpp>
 #include <starling/objects/proxy.hpp>
 #include <starling/objects/quiescence.hpp>

@@ -34,6 +34,7 @@ worker::worker(scheduler_impl& owner, unsigned index, idle_board& board)
                                              "worker " + std::to_string(index));
     m_chain.refuse_all();  // the trace has a span for every transfer
   }
+  set_observed();
 }
 
 worker::~worker() = default;
@@ -52,15 +53,33 @@ inline void worker::dispatch(promise_base& c) {
   bump(m_counters.resumed);
   m_chain.begin();
   c.kind.store(await_kind::running, std::memory_order_relaxed);
-  if (m_trace != nullptr) [[unlikely]]
-    return dispatch_traced(c);
+  if (m_is_observed) [[unlikely]]
+    return dispatch_observed(c);
   c.handle().resume();
 }
 
-void worker::dispatch_traced(promise_base& c) {
-  m_trace->task_begins(c.created.function_name(), tracer::now());
+void worker::dispatch_observed(promise_base& c) {
+  if (m_trace != nullptr) m_trace->task_begins(c.created.function_name(), tracer::now());
+  if (m_meter != nullptr) m_meter->begin_item(c);
   c.handle().resume();
-  m_trace->task_ends(tracer::now());
+  if (m_meter != nullptr) m_meter->end_item();
+  if (m_trace != nullptr) m_trace->task_ends(tracer::now());
+}
+
+void worker::set_observed() noexcept { m_is_observed = m_trace != nullptr || is_metered(); }
+
+void worker::begin_metering(load_meter::finder find) {
+  if (m_meter == nullptr) m_meter = std::make_unique<load_meter>(find);
+  ++m_meter_users;
+  m_chain.refuse_all();  // a transfer may be one to a coroutine of another account
+  set_observed();
+}
+
+void worker::end_metering() noexcept {
+  if (--m_meter_users != 0) return;
+  m_meter->charge(nullptr);
+  if (m_chaos == nullptr && m_trace == nullptr) m_chain.accept_again();
+  set_observed();
 }
 
 /// Makes this worker the home of `c`, for `transfer`. False: `c` must run on another worker and has
@@ -74,13 +93,14 @@ bool worker::adopt(promise_base& c) noexcept {
   return true;
 }
 
-/// The slow path of `transfer`: the chain has become long, or each transfer is traced or subject to
-/// chaos mode. Tracing does not change the order of execution; in chaos mode half of the transfers
-/// pass through the (shuffled) queues.
+/// The slow path of `transfer`: the chain has become long, or each transfer is traced, metered or
+/// subject to chaos mode. Tracing and metering do not change the order of execution; in chaos mode
+/// half of the transfers pass through the (shuffled) queues.
 std::coroutine_handle<> worker::transfer_slowly(promise_base& c) noexcept {
   const bool through_queue = m_chaos != nullptr && m_chaos->below(2) == 0;
   if (m_chain.is_short() && !through_queue) {
     if (m_trace != nullptr) m_trace->task_follows(c.created.function_name(), tracer::now());
+    if (is_metered()) m_meter->follow(c);
     c.kind.store(await_kind::running, std::memory_order_relaxed);
     return c.handle();
   }
@@ -158,6 +178,8 @@ promise_base* worker::chaos_next(promise_base* cut_off) noexcept {
 }
 
 void worker::service() noexcept {
+  if (m_meter != nullptr) [[unlikely]]
+    m_meter->lapse();
   const std::uint64_t before = std::exchange(m_now, tracer::now());
   const std::uint64_t resumed = service_interval + m_chain.take_count();
   if (m_chaos == nullptr) keep_newest(m_now - before < small_ns * resumed);
@@ -195,6 +217,8 @@ void worker::wake_another() noexcept { m_owner->wake_searcher(); }
 
 promise_base* worker::idle() noexcept {
   const std::uint64_t begin = tracer::now();
+  if (m_meter != nullptr) [[unlikely]]
+    m_meter->lapse();
   promise_base* found = m_idle->find_work(begin);
   // Without a trace the clock is not read again, so that a message that was found is handled
   // sooner.
@@ -211,6 +235,13 @@ void resume_on_worker(promise_base& c) noexcept {
   if (here == nullptr || &here->owner() != &c.home->owner() || (c.pinned && here != c.home))
     return schedule(c);
   c.home = here;
+  resume_charged(c);
+}
+
+void resume_charged(promise_base& c) noexcept {
+  const worker& here = *t_worker;
+  load_meter* const meter = here.is_metered() ? here.meter() : nullptr;
+  const charged_time measured(meter, meter == nullptr ? nullptr : meter->account_of(c));
   c.kind.store(await_kind::running, std::memory_order_relaxed);
   c.handle().resume();
 }
@@ -243,13 +274,12 @@ void throw_outside_runtime(const char* call) {
 
 namespace {
 
-/// The bases of each task_promise<T>: its state has the same first base for every T.
+// Valid for each task_promise<T>: its state has the same first base for every T.
 struct any_task : promise_base, state_base {};
+static_assert(sizeof(promise_base) % 16 == 0, "then a state aligned to 16 bytes begins there, too");
 
 /// Returns the coroutine that awaits task `c` itself; null for a root.
 promise_base* parent_of(promise_base& c) noexcept {
-  static_assert(sizeof(promise_base) % 16 == 0,
-                "then a state aligned to 16 bytes begins there, too");
   return c.is_task && !c.spawned ? &static_cast<any_task&>(c).parent() : nullptr;
 }
 
@@ -261,8 +291,8 @@ promise_base& root_of(promise_base& coroutine) noexcept {
   return *root;
 }
 
-callback& callback_of(promise_base& root) noexcept {
-  return static_cast<any_task&>(root).subscribed_callback();
+callback* callback_of(promise_base& root) noexcept {
+  return root.is_task ? static_cast<any_task&>(root).subscribed_callback() : nullptr;
 }
 
 void rehome(promise_base& coroutine, worker& to) noexcept {

@@ -100,7 +100,7 @@ void start_here(task<> t) { executor(*worker::current(), true, priority::high).p
 void channel_operation::finish(const std::exception_ptr& error) noexcept {
   if (std::exchange(m_is_over, true)) return;
   m_error = error;
-  if (promise_base* c = std::exchange(m_waiting, nullptr)) resume_here(*c);
+  if (promise_base* c = std::exchange(m_waiting, nullptr)) resume_charged(*c);
 }
 
 void channel_operation::check() const {
@@ -173,6 +173,8 @@ std::shared_ptr<channel_operation> channel_end::send(std::uint32_t type,
                                                      std::span<const std::byte> data,
                                                      const stream_point& available, bool answered) {
   worker* const home = m_owner.element_state().local->home;
+  if (load_record* const load = m_owner.element_state().load.get()) [[unlikely]]
+    load->sent.add({m_peer.array->id(), m_peer.number}, data.size());
   channel_offer offer{m_self, type, data.data(), data.size(), available, nullptr, home, nullptr};
   if (answered) offer.sent = std::make_shared<channel_operation>(m_name, ": send");
   auto sent = offer.sent;

@@ -94,8 +94,8 @@ void chare_core::abandon_coroutine() noexcept {
   point_wait* const w = std::exchange(m_state.at_point, nullptr);
   if (w == nullptr) return;
   m_state.has_left = true;
-  callback& end = callback_of(root_of(*w->waiting));
-  end.notify(end);
+  callback* const end = callback_of(root_of(*w->waiting));
+  end->notify(*end);
 }
 
 void chare_core::resume_at_point() noexcept {

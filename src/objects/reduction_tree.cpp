@@ -134,7 +134,7 @@ void reduction_waits::release(object_id tree, std::uint32_t sequence,
     reduction_wait& w = *told;
     told = w.next;
     w.result = fitting(result, *w.result.type);
-    resume_here(*w.waiting);
+    resume_charged(*w.waiting);  // coroutines of several elements
   }
 }
 

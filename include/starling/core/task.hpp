@@ -25,8 +25,9 @@ namespace detail {
 /// Follows the awaits from `coroutine` through its parents and returns the spawned or posted task
 /// at the end of the chain. May be called only by the current holder of `coroutine`.
 [[nodiscard]] promise_base& root_of(promise_base& coroutine) noexcept;
-/// Returns the callback that is subscribed to the suspended coroutine of a task.
-[[nodiscard]] callback& callback_of(promise_base& root) noexcept;
+/// Returns the callback that is subscribed to the result of task `root`; null if there is none. May
+/// be called only by the current holder of `root`.
+[[nodiscard]] callback* callback_of(promise_base& root) noexcept;
 /// Pins a suspended coroutine and those that await it, up to its root, to worker `to`.
 void rehome(promise_base& coroutine, worker& to) noexcept;
 

@@ -8,6 +8,7 @@
 #include <starling/core/executor.hpp>
 #include <starling/core/when_all.hpp>
 #include <starling/objects/callback.hpp>
+#include <starling/objects/detail/balancing.hpp>
 #include <starling/objects/detail/contribution.hpp>
 #include <starling/objects/detail/migration_point.hpp>
 #include <starling/objects/proxy.hpp>
@@ -59,7 +60,7 @@ class chare : public detail::chare_core {
   template <class R>
   future<R> spawn(task<R> t) {
     return executor(*element_state().local->home, true, priority::normal)
-        .spawn(beside(stay(), std::move(t)));
+        .spawn(beside(*this, stay(), std::move(t)));
   }
 
   /// Starts the tasks, which interleave wherever they await something, as `overlap` of Structured
@@ -95,10 +96,22 @@ class chare : public detail::chare_core {
   /// @throws operation_cancelled when the chare is being destroyed
   [[nodiscard]] auto migration_point() { return detail::point_awaiter(*this); }
 
+  /// Returns the awaitable of a collective balancing, to which each element of the array comes, as
+  /// to a barrier. The array's balancer gets the loads that were measured since the last one, and
+  /// the elements that it selects migrate as at `migration_point`. Measurement begins at the first
+  /// call, unless `measure_loads` has begun it. Most calls complete at once if balancing is not
+  /// due: see `chare_array::balance_by`, `--starling-balancer`, `--starling-balance-every`.
+  /// @throws operation_cancelled when the chare is being destroyed or the run has ended
+  [[nodiscard]] auto load_balance() { return detail::balance_awaiter<T>(next_reduction()); }
+
   /// Returns the number of the element's worker, counted over all ranks.
   [[nodiscard]] std::size_t this_worker() noexcept {
-    return array().number_of(*element_state().local->home);
+    return array().worker_number(*element_state().local->home);
   }
+
+  /// Returns the load of this element since its measurement began or was last reset; zeros if loads
+  /// are not measured: see chare_array::measure_loads.
+  [[nodiscard]] load_measurement load_so_far() { return array().load_of(*this); }
 
   /// Contributes to the next reduction of the array, whose result is sent to `to`. Every element
   /// contributes to all reductions, in the same order and with the same `to`; an inserted element,
@@ -146,8 +159,9 @@ class chare : public detail::chare_core {
   /// Runs `t`; releases `given` before the result is published, as the future may be a member of
   /// the chare.
   template <class R>
-  static task<R> beside(presence given, task<R> t) {
+  static task<R> beside(chare_core& self, presence given, task<R> t) {
     const auto until_the_end = std::move(given);
+    co_await detail::belonging_to{&self};
     task<R> body = std::move(t);
     co_return co_await std::move(body);
   }

@@ -90,6 +90,11 @@ inline constexpr bool has_reference = []() {
            std::is_enum_v<std::tuple_element_t<0, arguments>>;
 }();
 
+/// Bytes of the arguments of a message, without memory that they own elsewhere.
+template <auto Entry>
+inline constexpr std::size_t argument_bytes_of =
+    method<decltype(Entry)>::count == 0 ? 0 : sizeof(typename method<decltype(Entry)>::arguments);
+
 /// Description of an entry method that does not depend on its type. The object's address identifies
 /// the method.
 struct entry_info {

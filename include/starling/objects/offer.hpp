@@ -163,6 +163,8 @@ template <class Peer, class T>
                                   to.address().array().name_of(to.address().to));
   offer_result<value> result{{made.from.id, made.from.number, data.size()},
                              channel_wait(made.sent)};
+  if (load_record* const load = by.element_state().load.get()) [[unlikely]]
+    load->sent.add(to.address().array().number_of(to.address().to), data.size_bytes());
   send_offer(to, std::move(made));
   return result;
 }

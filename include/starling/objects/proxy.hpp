@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <exception>
+#include <memory>
 #include <string>
 #include <tuple>
 #include <type_traits>
@@ -168,8 +170,8 @@ class element {
  private:
   template <class Message>
   void post(Message& m, starling::priority order) const {
-    if (m_address.local->has_tracked()) [[unlikely]]
-      return detail::send_tracked(m_address, m, order);
+    if (m_address.local->specials() != 0) [[unlikely]]
+      return detail::send_specially(m_address, m, order);
     detail::send(*m_address.local->home, m, order);
   }
 
@@ -250,6 +252,28 @@ class chare_array {
   void destroy() const {
     detail::destroy_tracked_elements(*m_array, m_priority);
     detail::on_all_workers<&detail::array_base::destroy_local>(*m_array, m_priority);
+  }
+  /// Begins or ends the measurement of the loads of all elements on all ranks, behind the messages
+  /// of the same priority that the caller has sent to them; the end deletes the measured loads. Off
+  /// at first; a second `measure_loads(true)` changes nothing. See `chare::load_so_far`,
+  /// load_measurement.
+  ///
+  /// While it is on, each message and each resumption of a coroutine reads the processor's clock
+  /// once or twice. Time of tasks that a chare starts otherwise than by `chare::spawn` is not
+  /// measured.
+  void measure_loads(bool on) const {
+    if (on)
+      detail::on_all_workers<&detail::array_base::begin_measuring>(*m_array, m_priority);
+    else
+      detail::on_all_workers<&detail::array_base::end_measuring>(*m_array, m_priority);
+  }
+  /// Chooses the balancer of `chare::load_balance` for this array instead of `--starling-balancer`,
+  /// and balances at each `interval`-th call instead of `--starling-balance-every`; 0: when the
+  /// imbalance costs more. Called on rank 0 before the elements call `load_balance`.
+  /// @throws usage_error on another rank
+  void balance_by(std::unique_ptr<const balance::balancer> chosen,
+                  std::uint64_t interval = 0) const {
+    m_array->balance_by(std::move(chosen), interval);
   }
   /// Returns a callback as element::to, for every element.
   template <auto Entry, class V>

@@ -94,6 +94,8 @@ struct promise_base {
   bool is_task : 1 = false;     // a state_base follows this base: see root_of
   bool of_entry : 1 = false;    // the coroutine of an entry method itself, not one that it awaits
   bool has_caller : 1 = false;  // of an entry method: a caller awaits its result
+  // `on` points to the chare to which the coroutine belongs: the body of its `spawn`
+  bool of_chare : 1 = false;
   // The runtime's end waits or has waited for one of its sleeps; guarded by the timers' lock.
   bool had_its_sleep : 1 = false;
   std::uint8_t block_size = 0;   // of an ended coroutine: size of its block in granules of the pool

@@ -81,6 +81,12 @@ class state_base {
     return seen;
   }
 
+  /// Returns the subscribed callback; null if there is none. For the holder of a producer.
+  [[nodiscard]] callback* subscribed_callback() const noexcept {
+    const word w = m_slot.load(std::memory_order_relaxed);
+    return (w & callback_bit) != 0 ? &as_callback(w) : nullptr;
+  }
+
   /// Sets the parent of a child coroutine as its only consumer. Called before the child starts, so
   /// the slot is never contended.
   void set_parent(promise_base& parent) noexcept {
@@ -98,10 +104,6 @@ class state_base {
   }
   [[nodiscard]] static callback& as_callback(word w) noexcept {
     return *reinterpret_cast<callback*>(w & ~callback_bit);
-  }
-  /// Returns the subscribed callback. Only while the producer is suspended and one is subscribed.
-  [[nodiscard]] callback& subscribed_callback() const noexcept {
-    return as_callback(m_slot.load(std::memory_order_relaxed));
   }
 
  private:

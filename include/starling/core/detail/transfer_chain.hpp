@@ -12,9 +12,12 @@ namespace starling::detail {
 /// The bound keeps the stack small if the compiler does not turn the transfers into jumps.
 class transfer_chain {
  public:
-  /// Makes `extend` refuse each transfer, so that all take the slow path, which traces them or
-  /// chooses by chance (chaos mode).
+  /// Makes `extend` refuse each transfer, so that all take the slow path, which traces or
+  /// measures them or chooses by chance (chaos mode).
   void refuse_all() noexcept { m_limit = 0; }
+
+  /// Ends the effect of `refuse_all`.
+  void accept_again() noexcept { m_limit = max_depth; }
 
   /// Begins a chain with the coroutine that is dispatched.
   void begin() noexcept { m_transfers += std::exchange(m_depth, 0); }

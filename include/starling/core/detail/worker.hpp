@@ -10,6 +10,7 @@
 #include <source_location>
 
 #include <starling/core/detail/compiler.hpp>
+#include <starling/core/detail/load_meter.hpp>
 #include <starling/core/detail/promise_base.hpp>
 #include <starling/core/detail/sleep_state.hpp>
 #include <starling/core/detail/transfer_chain.hpp>
@@ -38,6 +39,15 @@ class worker {
   /// Returns the time of this worker's last poll, or of a few polls before: steady clock ns.
   [[nodiscard]] std::uint64_t coarse_now() const noexcept { return m_now; }
   [[nodiscard]] const worker_counters& counters() const noexcept { return m_counters; }
+
+  /// Begins to charge the time of coroutines to the accounts that `find` returns, the same function
+  /// in all calls. Each call is to be followed by one of `end_metering`. @throws std::bad_alloc
+  void begin_metering(load_meter::finder find);
+  void end_metering() noexcept;
+  /// Returns the meter of this worker; null: it has never had one.
+  [[nodiscard]] load_meter* meter() const noexcept { return m_meter.get(); }
+  /// Returns whether calls of `begin_metering` have not been ended.
+  [[nodiscard]] bool is_metered() const noexcept { return m_meter_users != 0; }
 
   /// Makes `c` ready: this worker takes the newest item first, thieves take the oldest. While this
   /// worker's tasks are small, the newest item stays in the LIFO slot, which costs least.
@@ -117,7 +127,8 @@ class worker {
   promise_base* take_urgent() noexcept;
   [[nodiscard]] bool has_urgent() const noexcept;  // also in the inbox and the shared queue
   void dispatch(promise_base& c);
-  void dispatch_traced(promise_base& c);
+  void dispatch_observed(promise_base& c);
+  void set_observed() noexcept;
   void service() noexcept;
   void poll() noexcept;
   void keep_newest(bool keep) noexcept;
@@ -128,9 +139,12 @@ class worker {
   scheduler_impl* m_owner;
   idle_board* m_board;
   unsigned m_index;
+  bool m_is_observed = false;  // traced or metered
   std::unique_ptr<chaos_source> m_chaos;
   std::unique_ptr<worker_track> m_trace;
   std::unique_ptr<worker_idle> m_idle;
+  std::unique_ptr<load_meter> m_meter;
+  std::uint32_t m_meter_users = 0;
 
   // Used at every dispatch, by this worker only. Aligned to 128 bytes, because a processor may
   // prefetch pairs of lines.
@@ -164,6 +178,10 @@ void inject_yielded(promise_base& c) noexcept;
 /// Resumes a suspended coroutine inside this call if it may run on the calling thread, else makes
 /// it ready. Any thread.
 void resume_on_worker(promise_base& c) noexcept;
+
+/// Resumes a suspended coroutine of the calling worker inside this call and charges its time to its
+/// own account. Not called from a coroutine.
+void resume_charged(promise_base& c) noexcept;
 
 /// Makes `c`, which is about to be suspended, ready once its runtime is quiescent: no work runs or
 /// is in flight.

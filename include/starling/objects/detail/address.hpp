@@ -18,8 +18,8 @@ struct address {
   [[nodiscard]] array_of<T>& array() const noexcept { return array_of<T>::of(*local); }
   [[nodiscard]] T* find() const { return array().find(*local, to); }
   /// Returns the element that receives a message; null if the element does not exist, has migrated,
-  /// or the run has ended.
-  [[nodiscard]] T* receiver() const { return local->array->is_closed() ? nullptr : find(); }
+  /// the run has ended, or loads are measured.
+  [[nodiscard]] T* receiver() const { return local->array->is_ordinary() ? find() : nullptr; }
   /// Returns whether the element has migrated. On its home.
   [[nodiscard]] bool is_tracked() const {
     return local->has_tracked() && array().is_tracked(*local, to);
@@ -49,10 +49,12 @@ struct address {
     }
     return true;
   }
-  /// Handles a message that has not found a receiver on its home: passes it on if the element has
-  /// migrated.
+  /// Handles a message that has not found a receiver on its home: delivers it after all if loads
+  /// are measured, passes it on if the element has migrated.
   template <class Message>
-  void not_there(Message& m) const noexcept {
+  [[gnu::noinline]] void not_there(Message& m) const noexcept {
+    if (!local->array->is_closed())
+      if (T* const target = find()) return Message::deliver_to(m, *local, *target);
     if (!pass_on_if_tracked(*this, m)) Message::miss(m);
   }
   /// Handles a message to an element that does not exist: keeps it if the element may still be

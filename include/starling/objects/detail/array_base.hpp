@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <functional>
 #include <memory>
 #include <source_location>
 #include <span>
@@ -14,6 +15,8 @@
 #include <vector>
 
 #include <starling/core/detail/worker.hpp>
+#include <starling/objects/balance/balancer.hpp>
+#include <starling/objects/detail/load_record.hpp>
 #include <starling/objects/detail/mailbox.hpp>
 #include <starling/objects/detail/object_space.hpp>
 #include <starling/objects/detail/reduction_tree.hpp>
@@ -25,6 +28,7 @@
 namespace starling::detail {
 
 class array_base;
+class balancing_lead;
 struct local_elements;
 class chare_core;
 
@@ -66,6 +70,7 @@ class chare_core {
     mailbox mail;
     std::shared_ptr<channel_set> channels;   // null: no channels
     std::unique_ptr<tracked_state> tracked;  // null: the chare has never migrated
+    std::unique_ptr<load_record> load;       // null: nothing has been measured
     reduction_waits waits;                   // of a tracked chare's coroutines
     std::uint32_t departs_to = stays;        // worker to which the chare is to migrate
     point_wait* at_point = nullptr;          // of the coroutine that waits to migrate
@@ -125,17 +130,23 @@ struct alignas(64) local_elements {
   array_base* array = nullptr;
   worker* home = nullptr;   // null: placeholder of another rank
   std::uint32_t index = 0;  // number of the worker on its rank; of a placeholder: the rank
-  // Elements with this home have migrated. Relaxed: a sender that does not see it sends to the
-  // home.
-  std::atomic<bool> tracks{false};
+  // `tracks`: elements with this home have migrated. `counts`: loads are measured, so senders count
+  // their messages. Relaxed: a sender that does not see `tracks` sends to the home.
+  std::atomic<std::uint8_t> special{0};
+  static constexpr std::uint8_t tracks = 1;
+  static constexpr std::uint8_t counts = 2;
   std::vector<chare_core*> elements;
   std::vector<point_wait*> at_point;  // of elements that wait in load_balance(), by slot
-  ready_list early;         // messages that arrived before the initial elements
-  bool is_made = false;     // the initial elements exist
-  bool takes_more = false;  // elements may still be inserted
+  ready_list early;                   // messages that arrived before the initial elements
+  bool is_made = false;               // the initial elements exist
+  bool takes_more = false;            // elements may still be inserted
+  bool is_measured = false;           // the loads of the elements on this worker are measured
   reduction_site* reductions = nullptr;
 
-  [[nodiscard]] bool has_tracked() const noexcept { return tracks.load(std::memory_order_relaxed); }
+  [[nodiscard]] bool has_tracked() const noexcept { return (specials() & tracks) != 0; }
+  [[nodiscard]] std::uint8_t specials() const noexcept {
+    return special.load(std::memory_order_relaxed);
+  }
   [[nodiscard]] bool may_get_elements() const noexcept { return !is_made || takes_more; }
   /// Processes the messages that arrived before the initial elements were made.
   void replay_early() noexcept;
@@ -162,7 +173,7 @@ class array_base {
   [[nodiscard]] std::span<local_elements> locals() noexcept { return m_local; }
   [[nodiscard]] std::size_t worker_count() const noexcept { return m_local.size(); }
   /// Returns the number among all ranks of a worker of this rank.
-  [[nodiscard]] std::uint32_t number_of(const worker& w) const noexcept {
+  [[nodiscard]] std::uint32_t worker_number(const worker& w) const noexcept {
     return static_cast<std::uint32_t>(m_space.first_worker()) + w.index();
   }
   /// The local elements of a worker, or the placeholder of its rank; and the number of the worker
@@ -179,7 +190,7 @@ class array_base {
   }
   /// Notes that elements of this home, or of this rank's placeholder, have migrated. Any worker.
   void note_tracked(local_elements& home) noexcept {
-    home.tracks.store(true, std::memory_order_relaxed);
+    home.special.fetch_or(local_elements::tracks, std::memory_order_relaxed);
     m_tracks.store(true, std::memory_order_relaxed);
   }
   /// Returns whether elements have migrated, as far as this rank knows. Relaxed as
@@ -210,13 +221,14 @@ class array_base {
   [[nodiscard]] virtual std::size_t count_early(const local_elements& local) const noexcept = 0;
 
   /// Whether the run has ended: messages that still arrive are dropped.
-  [[nodiscard]] bool is_closed() const noexcept {
-    return m_is_closed.load(std::memory_order_relaxed);  // relaxed: guards no other data
-  }
+  [[nodiscard]] bool is_closed() const noexcept { return (status() & closed) != 0; }
+  /// Whether the run continues and no loads are measured: then messages need no other check.
+  [[nodiscard]] bool is_ordinary() const noexcept { return status() == 0; }
+  [[nodiscard]] bool is_measured() const noexcept { return status() >= one_measured; }
   /// Closes the array. One thread at a time. `regular`: the run was not ended by an error or
   /// exit_run, so messages left over are a mistake of the program.
   void close(bool regular) noexcept {
-    m_is_closed.store(true, std::memory_order_relaxed);
+    m_status.fetch_or(closed, std::memory_order_relaxed);
     if (!regular) m_is_cut_short = true;
   }
 
@@ -255,6 +267,29 @@ class array_base {
   [[nodiscard]] virtual bool has_resumed() const noexcept = 0;
   /// Returns the tracked elements that are on a worker. After the run.
   [[nodiscard]] virtual std::vector<chare_core*> tracked_on(const local_elements& local) = 0;
+  /// Returns the collective balancing. On worker 0 of rank 0.
+  [[nodiscard]] balancing_lead& balancing();
+  /// As chare_array::balance_by.
+  void balance_by(std::unique_ptr<const balance::balancer> chosen, std::uint64_t interval);
+  // --- loads, on the worker of `local`: load.cpp
+  /// Begins to measure the loads of the elements on the worker, unless they are measured already.
+  void begin_measuring(local_elements& local);
+  /// Ends that and deletes the loads.
+  void end_measuring(local_elements& local);
+  using load_visitor = std::function<void(chare_core&, const load_measurement&)>;
+  /// Visits the elements on the worker with their loads since the last reset. Elements that are
+  /// under way to the worker are not visited.
+  void for_each_load(local_elements& local, const load_visitor& visit);
+  /// Begins new measurements.
+  void reset_loads(local_elements& local);
+  /// Visits the traffic that an element which is on the calling worker has sent.
+  static void for_each_destination(chare_core& c,
+                                   const std::function<void(const sent_traffic&)>& visit);
+  /// Returns the load of one element that is on the calling worker.
+  [[nodiscard]] load_measurement load_of(chare_core& c);
+  /// Returns the name of element `c` as source and destination of traffic.
+  [[nodiscard]] virtual element_number number_of(chare_core& c) const = 0;
+
   /// Lists the messages that no coroutine has awaited: names the first few, counts all. After the
   /// run.
   void list_lost_messages(std::string& text, std::size_t& count);
@@ -262,16 +297,28 @@ class array_base {
  private:
   [[nodiscard]] located locate_elsewhere(std::size_t worker) noexcept;
   virtual void destroy_all(local_elements& local) = 0;
+  /// Adds the values that the chare's own members return: see load_measurement.
+  virtual void describe_load(chare_core& c, load_measurement& load) const = 0;
+  template <class Visitor>
+  void for_each_element(local_elements& local, Visitor visit);
+  [[nodiscard]] std::uint32_t status() const noexcept {
+    return m_status.load(std::memory_order_relaxed);
+  }
 
   object_space& m_space;
   object_id m_id;
   std::string m_type;
   const std::type_info& m_element;
   std::atomic<std::source_location> m_defined_at{};
-  std::atomic<bool> m_is_closed{false};
   std::atomic<bool> m_tracks{false};
+  // `closed`, and `one_measured` for each worker that measures loads. One word, so that a message
+  // is delivered after one test. Relaxed: guards no other data.
+  std::atomic<std::uint32_t> m_status{0};
+  static constexpr std::uint32_t closed = 1;
+  static constexpr std::uint32_t one_measured = 2;
   bool m_is_cut_short = false;
   reduction_tree m_reductions;
+  std::unique_ptr<balancing_lead> m_balancing;
   std::vector<local_elements> m_local;
   std::vector<local_elements> m_placeholders;  // by rank
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -173,7 +174,7 @@ class array_of final : public array_base {
   /// senders may have numbered a broadcast for them.
   [[nodiscard]] std::vector<key> tracked_with_home(const local_elements& local) {
     std::vector<key> found;
-    const std::uint32_t home = number_of(*local.home);
+    const std::uint32_t home = worker_number(*local.home);
     m_tracked.for_each(local.index, [&](const key& k, const typename directory::entry& e) {
       if (e.home == home && e.is_tracked()) found.push_back(k);
     });
@@ -226,6 +227,15 @@ class array_of final : public array_base {
   [[nodiscard]] std::string name_of(chare_core& c) const override {
     return name_of(key_of(static_cast<T&>(c)));
   }
+  [[nodiscard]] element_number number_of(const key& k) const {
+    if constexpr (dense_index<index_type>)
+      return {id(), k};
+    else
+      return {id(), std::hash<key>()(k)};
+  }
+  [[nodiscard]] element_number number_of(chare_core& c) const override {
+    return number_of(key_of(static_cast<T&>(c)));
+  }
 
  private:
   static void end(T& element) noexcept {
@@ -236,6 +246,23 @@ class array_of final : public array_base {
     element.cancel_waits();
     cancel_channels(element);
     let_go(element);
+  }
+
+  void describe_load(chare_core& c, load_measurement& load) const override {
+    const T& described = static_cast<T&>(c);
+    using position = std::array<double, 3>;
+    if constexpr (requires(double& x) { x = described.load(); }) {
+      load.host_seconds = described.load();
+      load.is_modelled = true;
+    }
+    if constexpr (requires(position & x) { x = described.coordinates(); }) {
+      load.position = described.coordinates();
+      load.has_position = true;
+    }
+    if constexpr (requires(std::uint64_t & x) { x = described.state_bytes(); })
+      load.state_bytes = described.state_bytes();
+    if constexpr (requires(std::uint64_t & x) { x = described.device_bytes(); })
+      load.device_bytes = described.device_bytes();
   }
 
   void depart(local_elements& local, const key& k, T& element);

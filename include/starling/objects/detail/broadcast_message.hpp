@@ -76,7 +76,7 @@ class broadcast_numbers {
     worker* const here = array.has_tracked() ? worker_beside(array) : nullptr;
     if (here == nullptr) [[likely]]
       return;
-    m_sender = array.number_of(*here);
+    m_sender = array.worker_number(*here);
     array.tracked().for_each(here->index(), [&](const key& k, auto& e) {
       const std::uint64_t last = e.sent[std::size_t(priority)];
       const local_elements& home = *array.locate_worker(e.home).local;
@@ -144,7 +144,16 @@ class broadcast_message final : public work_item, public pooled<block_kind::stat
   /// Sends to one element. Without a target, handles the message as one to an element that may
   /// still be inserted.
   void give_to(const address<T>& to, T* target) noexcept {
+    m_local.array->is_ordinary() ? give(to, target) : give_specially(to, target);
+  }
+  [[gnu::cold, gnu::noinline]] void give_specially(const address<T>& to, T* target) noexcept {
     if (m_local.array->is_closed()) return;
+    if (is_awaited<Entry> || is_task<entry_result<Entry>> || target == nullptr)
+      return give(to, target);  // makes a message, which is measured
+    const measured_delivery measured(m_local, *target);
+    give(to, target);
+  }
+  [[gnu::always_inline]] void give(const address<T>& to, T* target) noexcept {
     try {
       if (target == nullptr && to.is_tracked()) [[unlikely]]
         return give_to_tracked(to);

@@ -62,7 +62,7 @@ void start_here(task<> t);
 /// Identifies the channel end that sent an offer: its chare and its id.
 struct channel_name {
   const array_base* array = nullptr;
-  std::uint64_t number = 0;           // number of the chare in a dense array
+  std::uint64_t number = 0;           // of the chare: array_of::number_of
   std::shared_ptr<const void> index;  // index of the chare in a sparse array
   bool (*same_index)(const void*, const void*) = nullptr;
   int id = 0;
@@ -84,7 +84,8 @@ template <class T>
   if constexpr (dense_index<typename T::index_type>)
     return {&array, k, nullptr, nullptr, id};
   else
-    return {&array, 0, std::make_shared<const typename array_of<T>::key>(k), &same_key<T>, id};
+    return {&array, array.number_of(k).element,
+            std::make_shared<const typename array_of<T>::key>(k), &same_key<T>, id};
 }
 
 /// Hash of the element type, compared by the two ends. The same on all ranks of a build.

@@ -14,6 +14,7 @@
 #include <starling/core/detail/error_text.hpp>
 #include <starling/core/detail/frame_pool.hpp>
 #include <starling/core/future.hpp>
+#include <starling/objects/detail/entry_callback.hpp>
 #include <starling/objects/detail/migration.hpp>
 
 /// Messages: the arguments of an entry method on their way to a chare.
@@ -93,7 +94,7 @@ class element_message : public work_item {
 /// A message that starts a coroutine and exists until the coroutine has ended, to pass on its
 /// result or error.
 template <class T, class R, class Reply>
-class coroutine_message : public element_message<T, Reply>, callback {
+class coroutine_message : public element_message<T, Reply>, entry_callback {
  public:
   using element_message<T, Reply>::element_message;
 
@@ -107,7 +108,7 @@ class coroutine_message : public element_message<T, Reply>, callback {
     p.has_caller = coroutine_message::replies;
     p.in_frame = true;
     m_running = &p;
-    m_owner = &target;
+    this->owner = &target;
     m_entry = &entry;
     ++target.element_state().coroutines;
     this->notify = &ended;
@@ -118,8 +119,8 @@ class coroutine_message : public element_message<T, Reply>, callback {
 
  private:
   static void ended(callback& c) noexcept {
-    auto& self = static_cast<coroutine_message&>(c);
-    if (self.m_owner->element_state().has_left) [[unlikely]] {
+    auto& self = static_cast<coroutine_message&>(static_cast<entry_callback&>(c));
+    if (self.owner->element_state().has_left) [[unlikely]] {
       self.m_running->handle().destroy();  // suspended: the element continues on another rank
       return self.discard();
     }
@@ -132,7 +133,7 @@ class coroutine_message : public element_message<T, Reply>, callback {
     }
     self.m_running->destroy();  // the frame has held the error, too
     if (error) self.pass_on(std::move(error), awaited_last);
-    array_of<T>::let_go(*self.m_owner);
+    array_of<T>::let_go(static_cast<T&>(*self.owner));
     self.discard();
   }
   void pass_on(std::exception_ptr error, const std::source_location& awaited_last) noexcept {
@@ -141,13 +142,12 @@ class coroutine_message : public element_message<T, Reply>, callback {
       if (is_a<hang_error>(error)) return end_run(*this->m_address.local->home, std::move(error));
       if (is_a<runtime_ends>(error)) return;  // the usual end of periodic coroutines
       // The waits of a chare that is being destroyed end with operation_cancelled.
-      if (m_owner->element_state().is_doomed && is_a<operation_cancelled>(error)) return;
+      if (this->owner->element_state().is_doomed && is_a<operation_cancelled>(error)) return;
     }
     this->fail(*m_entry, std::move(error), awaited_last);
   }
 
   task_promise<R>* m_running = nullptr;
-  T* m_owner = nullptr;
   const entry_info* m_entry = nullptr;
 };
 
@@ -180,9 +180,11 @@ class entry_message final : public base_of_message<T, entry_result<Entry>, Reply
       : base(&run, &drop, info_of<Entry>, to, std::move(reply)),
         m_args(std::forward<Arguments>(args)) {}
 
+  static constexpr std::size_t argument_bytes = argument_bytes_of<Entry>;
   [[gnu::cold]] static void deliver_to(work_item& m, local_elements& here, T& target) noexcept {
     auto& self = static_cast<entry_message&>(m);
     self.m_address.local = &here;
+    const measured_delivery measured(here, target);
     self.deliver(target);
   }
   static void miss(work_item& m) noexcept {

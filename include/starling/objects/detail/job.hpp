@@ -219,13 +219,16 @@ template <class R>
   return reply.release();
 }
 
-/// Calls `Handler::run` on another rank with the address of `reply` and `values`.
-/// @throws archive_error, std::bad_alloc
+/// Calls `Handler::run` on another rank with the address of `reply` and `values`. Returns the bytes
+/// of the message. @throws archive_error, std::bad_alloc
 template <class Handler, class R, class... V>
-void ask(job& j, int rank, const remote_way& way, promise<R> reply, const V&... values) {
+std::size_t ask(job& j, int rank, const remote_way& way, promise<R> reply, const V&... values) {
   const reply_address to = address_of(j, reply);
   try {
-    j.send(rank, make_remote_for<Handler>(j, way, to, values...));
+    message m = make_remote_for<Handler>(j, way, to, values...);
+    const std::size_t bytes = m.size();
+    j.send(rank, std::move(m));
+    return bytes;
   } catch (...) {
     j.forget(to.slot);
     throw;

@@ -45,9 +45,11 @@ class mail_message final : public mail<Entry>, public pooled<block_kind::state> 
         m_address(to) {}
   void keep(Receipt r) noexcept { m_receipt = std::move(r); }
 
+  static constexpr std::size_t argument_bytes = argument_bytes_of<Entry>;
   [[gnu::cold]] static void deliver_to(work_item& m, local_elements& here, T& target) noexcept {
     auto& self = static_cast<mail_message&>(m);
     self.m_address.local = &here;
+    const measured_delivery measured(here, target);
     self.deliver(target);
   }
   static void miss(work_item& m) noexcept {

@@ -104,7 +104,7 @@ void array_of<T>::receive_tracked(tracked_message<T>& m) {
   if (is_closed()) return;
   local_elements& here = local(m.queued().home->index());
   auto& e = entry(here.index, m.to().to);
-  if (e.home == number_of(*here.home) && m.position.version == 0) {
+  if (e.home == worker_number(*here.home) && m.position.version == 0) {
     if (!e.is_tracked()) return kept.release()->run_untracked();
     number_at_home(e, m.position);
   }
@@ -178,7 +178,7 @@ void array_of<T>::try_departure(local_elements& local, const key& k) {
   if (c == nullptr || is_closed()) return;
   auto& s = c->element_state();
   const bool has_destination = s.departs_to != s.anywhere || draw_destination(*c);
-  if (s.departs_to == number_of(*local.home)) s.departs_to = s.stays;
+  if (s.departs_to == worker_number(*local.home)) s.departs_to = s.stays;
   const bool departs = s.departs() && has_destination && !s.is_doomed;
   const bool leaves_rank = departs && locate_worker(s.departs_to).local->home == nullptr;
   if (departs && (leaves_rank ? c->can_leave_rank() : c->can_depart()))
@@ -195,7 +195,7 @@ void array_of<T>::leave_point(chare_core& c) {
 /// Removes an element that leaves its home for the first time from the elements of its home.
 template <class T>
 void array_of<T>::leave_home(local_elements& home, const key& k, T& element) {
-  element.element_state().tracked = std::make_unique<tracked_state>(number_of(*home.home));
+  element.element_state().tracked = std::make_unique<tracked_state>(worker_number(*home.home));
   element.take_waits_from(*home.reductions);
   m_table.set(home, k, nullptr);
   home.remove(element);
@@ -243,7 +243,7 @@ void array_of<T>::arrive(local_elements& local, const key& k, T& element, const 
   s.local = &local;
   e.known = now;
   e.element = &element;
-  if (e.home != number_of(*local.home)) tell_location(local, e.home, k, nullptr);
+  if (e.home != worker_number(*local.home)) tell_location(local, e.home, k, nullptr);
   if constexpr (requires { element.after_migration(); }) element.after_migration();
   element.resume_at_point();
   if (space().forces_migrations()) [[unlikely]]

@@ -97,7 +97,10 @@ void invoke_remote(const address<T>& at, const remote_way& way, Args&&... args) 
           j, way, at.array().id(), at.to,
           static_cast<written_as<A, Args>>(std::forward<Args>(args))...);
     };
-    j.send(int(at.local->index), make(arguments_of<Entry>()));
+    message m = make(arguments_of<Entry>());
+    if (at.array().is_measured()) [[unlikely]]
+      note_sent(at, m.size());
+    j.send(int(at.local->index), std::move(m));
   } else {
     refuse_entry<Entry, T>();
   }
@@ -124,14 +127,16 @@ void call_remote(const address<T>& at, const remote_way& way, promise<R> reply, 
   if constexpr (entry_travels<Entry, T> && result_travels<R>) {
     if constexpr (migrates_between_ranks<T>)
       if (at.local->has_tracked())
-        return send_tracked(at,
-                            *new entry_message<Entry, T, promise<R>>(at, std::move(reply),
-                                                                     std::forward<Args>(args)...),
-                            way.priority);
+        return send_specially(at,
+                              *new entry_message<Entry, T, promise<R>>(at, std::move(reply),
+                                                                       std::forward<Args>(args)...),
+                              way.priority);
     [&]<class... A>(std::type_identity<std::tuple<A...>>) {
-      ask<remote_call<Entry, T>>(*at.array().space().current_job(), int(at.local->index), way,
-                                 std::move(reply), at.array().id(), at.to,
-                                 static_cast<written_as<A, Args>>(std::forward<Args>(args))...);
+      const std::size_t bytes = ask<remote_call<Entry, T>>(
+          *at.array().space().current_job(), int(at.local->index), way, std::move(reply),
+          at.array().id(), at.to, static_cast<written_as<A, Args>>(std::forward<Args>(args))...);
+      if (at.array().is_measured()) [[unlikely]]
+        note_sent(at, bytes);
     }(arguments_of<Entry>());
   } else {
     refuse_entry<Entry, T, R>();
@@ -157,7 +162,7 @@ template <class T>
   std::unique_ptr<typename broadcast_numbers<T>::numbers> found;
   if constexpr (migrates_between_ranks<T>) {
     const auto sender = ar.read<std::uint32_t>();
-    const std::uint32_t home = array.number_of(*local.home);
+    const std::uint32_t home = array.worker_number(*local.home);
     for (const auto& [k, number] : ar.read<typename broadcast_numbers<T>::sent>()) {
       if (!is_key(array, k) || sender >= array.space().worker_total())
         ar.refuse("the number of a broadcast", "there is no such element or sender");

@@ -268,7 +268,7 @@ struct remote_element {
     const auto state = ar.read<shared_buffer<std::byte>>();
     require_end(ar);
     auto& here = array.local(a.worker_index());
-    a.require(now.worker == array.number_of(*here.home), "an element for another worker");
+    a.require(now.worker == array.worker_number(*here.home), "an element for another worker");
     if (array.is_closed()) return;
     input_archive from(state.elements());
     std::unique_ptr<T> element = load_element(array, k, here, from);
@@ -304,7 +304,8 @@ struct remote_state {
     const auto bytes = ar.read<std::vector<std::byte>>();
     require_end(ar);
     auto& here = array.local(a.worker_index());
-    a.require(now.worker == array.number_of(*here.home), "a destroyed element for another worker");
+    a.require(now.worker == array.worker_number(*here.home),
+              "a destroyed element for another worker");
     if (array.is_closed()) return;
     input_archive from(bytes);
     owned_state<T> state = load_tracked_state(array, k, here, from);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <type_traits>
@@ -188,7 +189,7 @@ template <class T, class Message>
   if (here == nullptr)  // without a number, by way of the home
     return send_to_worker(array, array.table().worker_of(to.to), std::move(sent));
   auto& e = array.entry(here->index(), to.to);
-  const std::uint32_t at = route(e, array.number_of(*here), e.home, priority, sent->position);
+  const std::uint32_t at = route(e, array.worker_number(*here), e.home, priority, sent->position);
   try {
     if (job* j = array.space().current_job())
       if (const int rank = j->location_of(at).rank; rank != j->rank()) j->require_bounded(rank);
@@ -197,6 +198,23 @@ template <class T, class Message>
     --e.sent[std::size_t(priority)];  // the number is not used
     throw;
   }
+}
+
+/// Counts a message that the calling worker's element has sent, if loads of the array are measured.
+template <class T>
+[[gnu::noinline]] void note_sent(const address<T>& to, std::size_t bytes) {
+  count_sent(to.array().number_of(to.to), bytes);
+}
+
+/// Sends a message to an element of a home for which `local_elements::special` is set. Any thread.
+/// @throws as send_tracked
+template <class T, class Message>
+[[gnu::noinline]] void send_specially(const address<T>& to, Message& m,
+                                      starling::priority priority) {
+  if constexpr (requires { Message::argument_bytes; })
+    if (to.array().is_measured()) note_sent(to, Message::argument_bytes);
+  if (to.local->has_tracked()) return send_tracked(to, m, priority);
+  send(*to.local->home, m, priority);
 }
 
 /// Passes on a message that has come to the home without a number of the home.

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <coroutine>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <starling/objects/balance/balancer.hpp>
+#include <starling/objects/balance/schedule.hpp>
+#include <starling/objects/detail/contribution.hpp>
+#include <starling/objects/detail/migration_point.hpp>
+#include <starling/objects/load.hpp>
+
+/// Collective load balancing of an array: docs/design/0043-collective-balancing.md.
+namespace starling::detail {
+
+/// The load of one element, as it is sent to worker 0.
+struct element_report {
+  std::uint32_t worker = 0;  // among all ranks
+  std::uint32_t slot = 0;    // position among the elements that wait on that worker
+  bool is_anchored = false;
+  bool has_position = false;
+  bool is_modelled = false;  // host_seconds are those of one step
+  double host_seconds = 0;   // since the last report
+  double device_seconds = 0;
+  std::uint64_t state_bytes = 0;
+  std::uint64_t device_bytes = 0;
+  std::array<double, 3> position{};
+  element_number number{};
+  std::vector<sent_traffic> sent;  // to elements of the same array
+
+  template <class Archive>
+  void serialize(Archive& ar) {
+    ar(worker, slot, is_anchored, has_position, is_modelled, host_seconds, device_seconds,
+       state_bytes, device_bytes, position, number, sent);
+  }
+};
+
+/// What a worker does with the elements that wait on it.
+struct balancing_orders {
+  struct move {
+    std::uint32_t slot;
+    std::uint32_t to;  // worker, among all ranks
+  };
+  std::vector<move> moves;
+  std::uint64_t skip = 0;  // number of calls of load_balance() that return at once
+
+  template <class Archive>
+  void serialize(Archive& ar) {
+    ar(moves, skip);
+  }
+};
+
+/// The collective balancing of one array. Accessed by worker 0 of rank 0.
+class balancing_lead {
+ public:
+  explicit balancing_lead(array_base& of);
+
+  void use(std::unique_ptr<const balance::balancer> chosen, std::uint64_t interval);
+  /// Decides about the migrations and sends each worker its orders. The order of the reports has no
+  /// influence. @throws the exceptions of the balancer
+  void decide(std::vector<element_report> reports);
+
+ private:
+  [[nodiscard]] balance::snapshot snapshot_of(const std::vector<element_report>& reports) const;
+  [[nodiscard]] std::uint64_t skip_after(bool has_moved);
+  void print(const balance::snapshot& loads, const balance::plan& found) const;
+  void send(std::size_t worker, balancing_orders orders) const;
+
+  array_base& m_array;
+  std::unique_ptr<const balance::balancer> m_balancer;
+  std::uint64_t m_interval = 0;  // 0: chosen by the schedule
+  balance::schedule m_schedule;
+  std::uint64_t m_skipped = 0;  // calls between the last collective one and this one
+  bool m_has_balanced = false;
+  bool m_prints = false;
+};
+
+/// Processes the orders of a worker for the elements that wait there. On that worker.
+void follow_orders(local_elements& local, const balancing_orders& orders);
+
+/// Returns the report of an element that is about to wait, and begins a new measurement.
+[[nodiscard]] element_report report_of(chare_core& c, point_wait& w);
+
+/// The target of the reduction of all reports.
+class to_balancer final : public starling::callback<std::vector<element_report>>::target {
+ public:
+  using value = std::vector<element_report>;
+  using result = value;
+  explicit to_balancer(array_base& array) noexcept : m_array(array) {}
+  void deliver(value&& reports) noexcept override;
+  void fail(const std::exception_ptr& error) noexcept override;
+  std::vector<std::byte> pack() override { return pack_made<to_balancer>(m_array.id()); }
+  static constexpr auto made = remote_function::kind::target;
+  static counted_owner make(input_archive& ar) {
+    return counted_owner(new to_balancer(receiving_space().array(ar.read<object_id>())));
+  }
+
+ private:
+  array_base& m_array;
+};
+
+/// Awaiter of `load_balance()`.
+template <class T>
+class balance_awaiter {
+ public:
+  explicit balance_awaiter(const next_reduction& next) : m_next(next) {}
+
+  bool await_ready() noexcept {
+    auto& s = m_next.contributor.element_state();
+    if (s.balance_skip == 0) return false;
+    --s.balance_skip;
+    m_wait.is_released = true;
+    return true;
+  }
+  template <runtime_promise Promise>
+  void await_suspend(std::coroutine_handle<Promise> h, const call_location& at = {}) {
+    chare_core& c = m_next.contributor;
+    m_wait.describe = &describe;
+    m_wait.chare = &c;
+    m_wait.waiting = &h.promise();
+    m_wait.enlist();
+    mark_suspended(h.promise(), m_wait, at);
+    try {
+      contribute(report_of(c, m_wait));
+    } catch (...) {
+      static_cast<void>(m_wait.withdraw());
+      forget_wait(h.promise());
+      throw;
+    }
+  }
+  void await_resume() const { m_wait.check(); }
+
+ private:
+  static std::string describe(const described_wait& w) {
+    chare_core& c = *static_cast<const point_wait&>(w).chare;
+    return c.element_state().local->array->name_of(c) + ": load_balance()";
+  }
+  void contribute(const element_report& mine) {
+    using reports = to_balancer::value;
+    const reduction::concatenate op;
+    starling::callback<reports> to(
+        counted_ptr(new to_balancer(*m_next.contributor.element_state().local->array)));
+    if (m_next.is_remote())
+      contribute_remotely<T, reports>(m_next, reports{mine}, op, to);
+    else
+      m_next.site->contribute(m_next.count++, reports{mine}, op, [&] { return to; });
+  }
+
+  next_reduction m_next;
+  point_wait m_wait;
+};
+
+}  // namespace starling::detail

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <starling/objects/detail/balancing.hpp>
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <cstdio>
+#include <exception>
+#include <memory>
+#include <unordered_map>
+#include <utility>
+
+#include <starling/core/detail/module_options.hpp>
+#include <starling/core/error.hpp>
+
+namespace starling::detail {
+namespace {
+
+constexpr option_entry entries[] = {
+    {"balancer", "objects", "NAME", "refine",
+     "balancer of load_balance(): none, greedy, refine, curve, bisection, communication, ..."},
+    {"balance-report", "objects", "YES", "no", "print each balancing and its migrations: no, yes"},
+    {"balance-every", "objects", "CALLS", "auto",
+     "balance at each CALLS-th call of load_balance(); auto: when the imbalance costs more"}};
+[[gnu::init_priority(101)]] module_options registered(entries);
+
+/// Costs of migrations until they are measured.
+constexpr balance::cost_model assumed_costs{.seconds_per_migration = 10e-6,
+                                            .seconds_per_byte = 0.5e-9};
+/// Largest number of calls in a row that return at once.
+constexpr std::uint64_t longest_skip = 1024;
+
+/// Handler of the orders of one worker.
+struct remote_orders {
+  static void run(received_call& a) {
+    input_archive ar = a.arguments();
+    array_base& array = a.space().array(ar.read<object_id>());
+    const auto orders = ar.read<balancing_orders>();
+    require_end(ar);
+    a.require(a.from() == 0, "orders of a balancing come from rank 0");
+    follow_orders(array.local(a.worker_index()), orders);
+  }
+};
+
+std::uint64_t interval_of(const runtime_options& options) {
+  const std::string text = options.get("balance-every", "auto");
+  if (text == "auto") return 0;
+  std::uint64_t calls = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), calls);
+  if (error != std::errc() || end != text.data() + text.size() || calls == 0)
+    throw option_error("--starling-balance-every (or STARLING_BALANCE_EVERY): '" + text +
+                       "' is neither auto nor a number of calls from 1 on");
+  return calls;
+}
+
+double seconds_since(std::chrono::steady_clock::time_point begin) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+/// Adds the messages between the reported elements, of one step.
+void add_traffic(balance::snapshot& s, const std::vector<element_report>& reports, double steps) {
+  std::unordered_map<std::uint64_t, std::uint32_t> place_of;
+  for (std::uint32_t i = 0; i < reports.size(); ++i) place_of.emplace(reports[i].number.element, i);
+  for (std::uint32_t i = 0; i < reports.size(); ++i)
+    for (const sent_traffic& t : reports[i].sent)
+      if (const auto to = place_of.find(t.to.element); to != place_of.end() && to->second != i)
+        s.edges.push_back({.from = i,
+                           .to = to->second,
+                           .bytes = double(t.bytes) / steps,
+                           .messages = double(t.messages) / steps});
+}
+
+}  // namespace
+
+// --- decisions, on worker 0 of rank 0
+
+balancing_lead::balancing_lead(array_base& of) : m_array(of) {
+  const runtime_options& options = of.space().owner().options();
+  use(balance::make_balancer(options.get("balancer", "refine")), interval_of(options));
+  m_prints = options.get("balance-report", "no") == "yes";
+}
+
+void balancing_lead::use(std::unique_ptr<const balance::balancer> chosen, std::uint64_t interval) {
+  m_balancer = std::move(chosen);
+  m_interval = interval;
+  m_schedule = balance::schedule(interval);
+}
+
+balance::snapshot balancing_lead::snapshot_of(const std::vector<element_report>& reports) const {
+  balance::snapshot s;
+  s.costs = assumed_costs;
+  const job* j = m_array.space().current_job();
+  for (std::size_t w = 0; w < m_array.space().worker_total(); ++w)
+    s.workers.push_back({.rank = j == nullptr ? 0u : std::uint32_t(j->location_of(w).rank)});
+  const double steps = double(m_skipped + 1);  // that the measured times contain
+  s.steps = m_interval != 0 ? double(m_interval) : 2 * steps;
+  for (const element_report& r : reports)
+    s.elements.push_back({.id = s.elements.size(),
+                          .worker = r.worker,
+                          .host_seconds = r.is_modelled ? r.host_seconds : r.host_seconds / steps,
+                          .device_seconds = 0,
+                          .state_bytes = r.state_bytes,
+                          .device_bytes = 0,
+                          .position = r.position,
+                          .has_position = r.has_position,
+                          .is_anchored = r.is_anchored});
+  add_traffic(s, reports, steps);
+  return s;
+}
+
+std::uint64_t balancing_lead::skip_after(bool has_moved) {
+  if (m_interval != 0) return m_interval - 1;
+  if (has_moved) return 0;  // the next step shows what the migrations have gained
+  const std::uint64_t most = std::min(2 * m_skipped + 1, longest_skip);
+  // Half of the prediction: the growth of the imbalance may become faster.
+  return std::min(most,
+                  std::uint64_t(m_schedule.steps_until_due().value_or(2.0 * double(most)) / 2));
+}
+
+void balancing_lead::decide(std::vector<element_report> reports) {
+  std::ranges::sort(reports, {},
+                    [](const element_report& r) { return std::pair(r.worker, r.slot); });
+  const balance::snapshot loads = snapshot_of(reports);
+  double sum = 0;
+  for (const balance::element_load& e : loads.elements) sum += e.host_seconds;
+  std::vector<balancing_orders> orders(loads.workers.size());
+  bool has_moved = false;
+  if (sum > 0) {  // the loads have been measured
+    const double longest =
+        balance::estimate_step(loads, balance::current_workers(loads)).step_seconds;
+    for (std::uint64_t step = 0; step <= m_skipped; ++step)
+      m_schedule.record_step(longest, sum / double(loads.workers.size()));
+    if (!m_has_balanced || m_interval != 0 || m_schedule.is_due()) {
+      const auto begin = std::chrono::steady_clock::now();
+      const balance::plan found = m_balancer->balance(loads);
+      for (const balance::migration& m : found.migrations)
+        orders[m.from].moves.push_back({reports[m.element].slot, m.to});
+      has_moved = !found.migrations.empty();
+      print(loads, found);
+      m_schedule.record_balancing(seconds_since(begin) + (has_moved ? found.cost_seconds : 0));
+      m_has_balanced = true;
+    }
+  }
+  m_skipped = sum > 0 ? skip_after(has_moved) : 0;
+  for (std::size_t w = 0; w < orders.size(); ++w) {
+    orders[w].skip = m_skipped;
+    send(w, std::move(orders[w]));
+  }
+}
+
+void balancing_lead::print(const balance::snapshot& loads, const balance::plan& found) const {
+  if (!m_prints) return;
+  std::string text = "starling: balancing of " + m_array.type() + " by " +
+                     std::string(m_balancer->name()) + ": " + balance::describe(loads, found) +
+                     "\n";
+  for (const balance::migration& m : found.migrations)
+    text += "starling:   " + balance::describe(loads, m) + "\n";
+  std::fputs(text.c_str(), stderr);
+}
+
+void balancing_lead::send(std::size_t worker, balancing_orders orders) const {
+  const auto [local, on_rank] = m_array.locate_worker(worker);
+  if (local->home != nullptr)
+    send_call(
+        *local->home,
+        [local = local, orders = std::move(orders)] { follow_orders(*local, orders); },
+        priority::high);
+  else
+    m_array.space().current_job()->send(
+        int(local->index),
+        make_remote<remote_orders>({on_rank, priority::high}, m_array.id(), orders));
+}
+
+void to_balancer::deliver(value&& reports) noexcept {
+  or_end_run(*worker::current(), [&] { m_array.balancing().decide(std::move(reports)); });
+}
+
+void to_balancer::fail(const std::exception_ptr& error) noexcept {
+  end_run_and_close(*worker::current(), error);
+}
+
+// --- on the array
+
+balancing_lead& array_base::balancing() {
+  if (m_balancing == nullptr) m_balancing = std::make_unique<balancing_lead>(*this);
+  return *m_balancing;
+}
+
+void array_base::balance_by(std::unique_ptr<const balance::balancer> chosen,
+                            std::uint64_t interval) {
+  if (m_space.rank() != 0)
+    throw usage_error("chare_array::balance_by: call it on rank 0, which decides for all ranks");
+  send_call(
+      *m_space.workers()[0],
+      [this, chosen = std::move(chosen), interval]() mutable {
+        balancing().use(std::move(chosen), interval);
+      },
+      priority::high);
+}
+
+// --- on the worker of the elements
+
+element_report report_of(chare_core& c, point_wait& w) {
+  auto& s = c.element_state();
+  array_base& array = *s.local->array;
+  element_report r;
+  r.worker = array.worker_number(*s.local->home);
+  r.slot = w.slot;
+  w.is_released = true;  // as it will be when the element migrates
+  r.is_anchored = array.space().rank_count() > 1 ? !c.can_leave_rank() : !c.can_depart();
+  w.is_released = false;
+  if (!s.local->is_measured) array.begin_measuring(*s.local);
+  const load_measurement load = array.load_of(c);
+  r.number = array.number_of(c);
+  array_base::for_each_destination(c, [&r](const sent_traffic& t) {
+    if (t.to.array == r.number.array) r.sent.push_back(t);
+  });
+  if (s.load != nullptr) s.load->reset();
+  r.host_seconds = load.host_seconds;
+  r.state_bytes = load.state_bytes;
+  r.device_bytes = load.device_bytes;
+  r.position = load.position;
+  r.has_position = load.has_position;
+  r.is_modelled = load.is_modelled;
+  return r;
+}
+
+void follow_orders(local_elements& local, const balancing_orders& orders) {
+  if (local.array->is_closed()) return;
+  const std::vector<point_wait*> waiting = std::exchange(local.at_point, {});
+  for (point_wait* w : waiting) {
+    if (w == nullptr) continue;  // its element was destroyed
+    w->is_released = true;
+    w->chare->element_state().balance_skip = orders.skip;
+  }
+  for (const auto& [slot, to] : orders.moves)
+    if (slot < waiting.size() && waiting[slot] != nullptr)
+      waiting[slot]->chare->element_state().departs_to = to;
+  for (point_wait* w : waiting)
+    if (w != nullptr) local.array->leave_point(*w->chare);
+}
+
+}  // namespace starling::detail

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+// load_balance() and migration_point(): who migrates, what continues, and what ends.
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <starling/core.hpp>
+#include <starling/objects.hpp>
+#include <starling/objects/balance.hpp>
+
+#include "on_ranks.hpp"
+
+namespace starling {
+namespace {
+
+using starling_test::cluster;
+using starling_test::many;
+using starling_test::message_of;
+using starling_test::over_ucx;
+
+class load_balance : public starling_test::on_ranks {
+ protected:
+  [[nodiscard]] int workers() { return int(total_worker_count(rt)); }
+};
+INSTANTIATE_TEST_SUITE_P(on, load_balance,
+                         testing::Values(cluster{1, 1}, cluster{1, 2}, cluster{1, 4}, cluster{2, 1},
+                                         cluster{2, 2}, cluster{3, 1}, over_ucx({2, 2})),
+                         starling_test::ranks_name);
+
+/// A number that looks random, from 0 to `below` − 1.
+int scattered(int a, int b, int below) {
+  std::uint64_t x = std::uint64_t(a) * 0x9e3779b97f4a7c15u + std::uint64_t(b) * 0xbf58476d1ce4e5b9u;
+  x = (x ^ (x >> 31)) * 0x94d049bb133111ebu;
+  return int((x >> 33) % std::uint64_t(below));
+}
+
+enum class loads { equal, quarter, changing };
+
+constexpr int blocks = 12;
+
+/// In each step sends a numbered message to each block, receives those of all, and balances.
+struct block : chare<block> {
+  block(int steps, loads kind) : m_steps(steps), m_kind(kind) {}
+  explicit block(migrated) {}
+  template <class Archive>
+  void serialize(Archive& ar) {
+    ar(m_steps, m_kind, m_step, m_wrong, m_migrations, m_resumed, m_end);
+  }
+
+  double load() const {
+    if (m_kind == loads::quarter) return this_index() < blocks / 4 ? 8e-3 : 1e-3;
+    return m_kind == loads::equal ? 1e-3 : 1e-3 * scattered(this_index(), m_step, 20);
+  }
+  awaited halo(int step, int from);
+  void begin(callback<std::vector<int>> end) {
+    m_end = std::move(end);
+    this_element().template invoke<&block::run>();
+  }
+  task<> run() {
+    while (m_step < m_steps) {
+      for (int to = 0; to < blocks; ++to)
+        this_array()[to].invoke<&block::halo>(m_step, this_index());
+      unsigned senders = 0;
+      for (int i = 0; i < blocks; ++i) {
+        const unsigned bit = 1u << co_await when<&block::halo>(m_step);
+        if ((senders & bit) != 0) ++m_wrong;
+        senders |= bit;
+      }
+      ++m_step;
+      co_await step_ends();
+    }
+    contribute(std::vector<int>{m_wrong, m_migrations, m_resumed}, reduction::sum(), m_end);
+  }
+  task<> resumed() {
+    ++m_resumed;
+    return run();
+  }
+  void after_migration() { ++m_migrations; }
+  int place() { return int(this_worker()); }
+
+ private:
+  task<> step_ends() { co_await load_balance(); }  // the coroutine that waits is a child
+
+  int m_steps = 0;
+  loads m_kind = loads::equal;
+  int m_step = 0;
+  int m_wrong = 0;
+  int m_migrations = 0;
+  int m_resumed = 0;
+  callback<std::vector<int>> m_end;
+};
+
+/// Runs blocks to their end; returns how often messages were wrong, and the numbers of migrations
+/// and of calls of `resumed`.
+task<std::vector<int>> run_blocks(chare_array<block> all) {
+  auto [to, result] = make_reply<std::vector<int>>();
+  all.invoke<&block::begin>(to);
+  co_return co_await std::move(result);
+}
+
+TEST_P(load_balance, evens_out_the_loads) {
+  const auto all = create_array<block>(rt, blocks, placement::block, 6, loads::quarter);
+  all.balance_by(balance::make_balancer("greedy"), 1);
+  rt.sync_wait([](chare_array<block> all, int workers) -> task<> {
+    const std::vector<int> found = co_await run_blocks(all);
+    EXPECT_EQ(found.at(0), 0) << "wrong messages";
+    EXPECT_EQ(found.at(1) > 0, workers > 1) << "migrations";
+    std::vector<int> sums(static_cast<std::size_t>(workers));
+    for (int i = 0; i < blocks; ++i)
+      sums[std::size_t(co_await all[i].call<&block::place>())] += i < blocks / 4 ? 8 : 1;
+    const int mean = (3 * 8 + 9 + workers - 1) / workers;
+    EXPECT_LE(*std::ranges::max_element(sums), std::max(mean, 8) + 1);
+  }(all, workers()));
+}
+
+TEST_P(load_balance, delivers_each_message_once_while_elements_migrate_in_each_step) {
+  for (const char* balancer : {"greedy", "diffusion"}) {
+    const int steps = many(40, 8);
+    const auto all = create_array<block>(rt, blocks, placement::block, steps, loads::changing);
+    all.balance_by(balance::make_balancer(balancer, {.tolerance = 0}), 1);
+    const std::vector<int> found = rt.sync_wait(run_blocks(all));
+    EXPECT_EQ(found.at(0), 0) << "wrong messages";
+    EXPECT_EQ(found.at(1) > 0, workers() > 1) << "migrations";
+    EXPECT_EQ(found.at(2) > 0, GetParam().ranks > 1) << "continued on other ranks";
+    EXPECT_LE(found.at(2), found.at(1));
+  }
+}
+
+TEST_P(load_balance, leaves_balanced_elements_alone) {
+  const auto all = create_array<block>(rt, blocks, placement::block, 20, loads::equal);
+  if (blocks % workers() != 0) return;  // the loads cannot be equal
+  EXPECT_EQ(rt.sync_wait(run_blocks(all)), std::vector<int>(3, 0));
+}
+
+/// Takes part in a balancing while another coroutine waits for a message.
+struct anchored : chare<anchored> {
+  double load() const { return this_index() == 0 ? 1.0 : 5.0; }
+  template <class Archive>
+  void serialize(Archive&) {}
+  awaited bell();
+  task<> listen() { co_await when<&anchored::bell>(); }
+  task<int> balance() {
+    for (int i = 0; i < 3; ++i) co_await load_balance();
+    co_return int(this_worker());
+  }
+  task<> resumed() { co_return; }
+};
+
+TEST_P(load_balance, keeps_elements_on_their_rank_whose_coroutines_have_callers) {
+  const auto all = create_array<anchored>(rt, 4, placement::block);
+  all.balance_by(balance::make_balancer("greedy"), 1);
+  rt.sync_wait([](chare_array<anchored> all, int ranks, int workers) -> task<> {
+    for (int i = 0; i < 4; ++i) all[i].invoke<&anchored::listen>();
+    std::vector<future<int>> places;
+    for (int i = 0; i < 4; ++i) places.push_back(all[i].call<&anchored::balance>());
+    const std::vector<int> now = co_await when_all(std::move(places));
+    for (int i = 0; i < 4 && ranks > 1; ++i)
+      EXPECT_EQ(now[std::size_t(i)], i * workers / 4) << "element " << i;
+    all.invoke<&anchored::bell>();
+    co_await quiescence();
+  }(all, GetParam().ranks, workers()));
+}
+
+/// Waits in load_balance() until it is destroyed.
+struct mortal : chare<mortal> {
+  template <class Archive>
+  void serialize(Archive&) {}
+  task<bool> wait() {
+    try {
+      co_await load_balance();
+    } catch (const operation_cancelled&) {
+      co_return true;
+    }
+    co_return false;
+  }
+};
+
+TEST_P(load_balance, ends_for_destroyed_elements_and_goes_on_for_the_others) {
+  const auto all = create_array<mortal>(rt, 5, placement::round_robin);
+  rt.sync_wait([](chare_array<mortal> all) -> task<> {
+    auto first = all[1].call<&mortal::wait>();
+    co_await quiescence();
+    all[1].destroy();  // it waits
+    EXPECT_TRUE(co_await std::move(first));
+    all[2].destroy();  // it has not come
+    for (int round = 0; round < 2; ++round) {
+      std::vector<future<bool>> others;
+      for (const int i : {0, 3, 4}) others.push_back(all[i].call<&mortal::wait>());
+      for (const bool is_cancelled : co_await when_all(std::move(others)))
+        EXPECT_FALSE(is_cancelled);
+    }
+  }(all));
+}
+
+struct broken final : balance::balancer {
+  std::string_view name() const noexcept override { return "broken"; }
+
+ protected:
+  void assign(const balance::snapshot&, std::vector<std::uint32_t>&) const override {
+    throw std::runtime_error("no idea");
+  }
+};
+
+TEST_P(load_balance, ends_the_run_when_the_balancer_fails) {
+  if (workers() == 1) return;  // one worker is balanced
+  const auto all = create_array<block>(rt, blocks, placement::block, 3, loads::quarter);
+  all.balance_by(std::make_unique<broken>(), 1);
+  const std::string error = message_of<std::runtime_error>([&] { rt.sync_wait(run_blocks(all)); });
+  EXPECT_NE(error.find("no idea"), std::string::npos) << error;
+}
+
+/// Comes twice at the same time.
+struct twice : chare<twice> {
+  template <class Archive>
+  void serialize(Archive&) {}
+  task<> wait() { co_await load_balance(); }
+};
+
+TEST_P(load_balance, refuses_two_coroutines_of_one_element) {
+  const auto all = create_array<twice>(rt, 2, placement::block);
+  rt.sync_wait([](chare_array<twice> all) -> task<> {
+    auto first = all[0].call<&twice::wait>();
+    EXPECT_THROW(co_await all[0].call<&twice::wait>(), usage_error);
+    co_await when_all(std::move(first), all[1].call<&twice::wait>());
+  }(all));
+}
+
+}  // namespace
+}  // namespace starling
