@@ -27,6 +27,9 @@ constexpr option_entry entries[] = {
 /// Costs of migrations until they are measured.
 constexpr balance::cost_model assumed_costs{.seconds_per_migration = 10e-6,
                                             .seconds_per_byte = 0.5e-9};
+/// Imbalance from which the first balancing does not wait until it has cost as much as a step,
+/// which is what the schedule assumes as the cost of the first one. Less may be noise of one step.
+constexpr double large_imbalance = 1.1;
 /// Largest number of calls in a row that return at once.
 constexpr std::uint64_t longest_skip = 1024;
 
@@ -38,6 +41,8 @@ struct remote_orders {
     const auto orders = ar.read<balancing_orders>();
     require_end(ar);
     a.require(a.from() == 0, "orders of a balancing come from rank 0");
+    for (const auto& m : orders.moves)
+      a.require(m.to < a.space().worker_total(), "an order to a worker that does not exist");
     follow_orders(array.local(a.worker_index()), orders);
   }
 };
@@ -109,6 +114,7 @@ balance::snapshot balancing_lead::snapshot_of(const std::vector<element_report>&
 }
 
 std::uint64_t balancing_lead::skip_after(bool has_moved) {
+  if (m_array.has_insertions()) return 0;  // new elements could not know the calls to skip
   if (m_interval != 0) return m_interval - 1;
   if (has_moved) return 0;  // the next step shows what the migrations have gained
   const std::uint64_t most = std::min(2 * m_skipped + 1, longest_skip);
@@ -121,6 +127,7 @@ void balancing_lead::decide(std::vector<element_report> reports) {
   std::ranges::sort(reports, {},
                     [](const element_report& r) { return std::pair(r.worker, r.slot); });
   const balance::snapshot loads = snapshot_of(reports);
+  balance::require_valid(loads);  // reports come from other ranks
   double sum = 0;
   for (const balance::element_load& e : loads.elements) sum += e.host_seconds;
   std::vector<balancing_orders> orders(loads.workers.size());
@@ -128,9 +135,10 @@ void balancing_lead::decide(std::vector<element_report> reports) {
   if (sum > 0) {  // the loads have been measured
     const double longest =
         balance::estimate_step(loads, balance::current_workers(loads)).step_seconds;
-    for (std::uint64_t step = 0; step <= m_skipped; ++step)
-      m_schedule.record_step(longest, sum / double(loads.workers.size()));
-    if (!m_has_balanced || m_interval != 0 || m_schedule.is_due()) {
+    const double mean = sum / double(loads.workers.size());
+    for (std::uint64_t step = 0; step <= m_skipped; ++step) m_schedule.record_step(longest, mean);
+    const bool is_first = !m_has_balanced && m_interval == 0 && longest > large_imbalance * mean;
+    if (is_first || m_schedule.is_due()) {
       const auto begin = std::chrono::steady_clock::now();
       const balance::plan found = m_balancer->balance(loads);
       for (const balance::migration& m : found.migrations)
@@ -144,6 +152,7 @@ void balancing_lead::decide(std::vector<element_report> reports) {
   m_skipped = sum > 0 ? skip_after(has_moved) : 0;
   for (std::size_t w = 0; w < orders.size(); ++w) {
     orders[w].skip = m_skipped;
+    orders[w].round = reports.front().round;
     send(w, std::move(orders[w]));
   }
 }
@@ -206,6 +215,7 @@ element_report report_of(chare_core& c, point_wait& w) {
   element_report r;
   r.worker = array.worker_number(*s.local->home);
   r.slot = w.slot;
+  r.round = w.round;
   w.is_released = true;  // as it will be when the element migrates
   r.is_anchored = array.space().rank_count() > 1 ? !c.can_leave_rank() : !c.can_depart();
   w.is_released = false;
@@ -227,16 +237,22 @@ element_report report_of(chare_core& c, point_wait& w) {
 
 void follow_orders(local_elements& local, const balancing_orders& orders) {
   if (local.array->is_closed()) return;
-  const std::vector<point_wait*> waiting = std::exchange(local.at_point, {});
-  for (point_wait* w : waiting) {
-    if (w == nullptr) continue;  // its element was destroyed
+  // An element that has arrived from another worker may wait in the next round already.
+  std::vector<point_wait*> released(local.at_point.size());
+  for (std::size_t slot = 0; slot < released.size(); ++slot) {
+    point_wait*& w = local.at_point[slot];  // null: its element was destroyed
+    if (w == nullptr || w->round != orders.round) continue;
     w->is_released = true;
     w->chare->element_state().balance_skip = orders.skip;
+    std::swap(w, released[slot]);
   }
+  if (std::ranges::all_of(local.at_point, [](const point_wait* w) { return w == nullptr; }))
+    local.at_point.clear();
   for (const auto& [slot, to] : orders.moves)
-    if (slot < waiting.size() && waiting[slot] != nullptr)
-      waiting[slot]->chare->element_state().departs_to = to;
-  for (point_wait* w : waiting)
+    if (slot < released.size() && released[slot] != nullptr)
+      if (chare_core& c = *released[slot]->chare; c.can_depart_to(to))
+        c.element_state().departs_to = to;
+  for (point_wait* w : released)
     if (w != nullptr) local.array->leave_point(*w->chare);
 }
 

@@ -83,11 +83,17 @@ void chare_core::cancel_waits() noexcept {
 }
 
 bool chare_core::can_leave_rank() noexcept {
-  if (m_state.channels != nullptr || m_state.coroutines > 1) return false;
+  const bool can_be_packed = m_state.channels == nullptr && m_state.local->array->can_leave_ranks();
+  if (!can_be_packed || m_state.coroutines > 1) return false;
   if (m_state.coroutines == 0) return true;
   if (m_state.at_point == nullptr || !m_state.at_point->is_released) return false;
   const promise_base& root = root_of(*m_state.at_point->waiting);
   return root.of_entry && !root.has_caller && m_state.local->array->has_resumed();
+}
+
+bool chare_core::can_depart_to(std::size_t to) {
+  const bool leaves_rank = m_state.local->array->locate_worker(to).local->home == nullptr;
+  return leaves_rank ? can_leave_rank() : can_depart();
 }
 
 void chare_core::abandon_coroutine() noexcept {
@@ -99,7 +105,10 @@ void chare_core::abandon_coroutine() noexcept {
 }
 
 void chare_core::resume_at_point() noexcept {
-  if (point_wait* w = std::exchange(m_state.at_point, nullptr)) schedule(*w->waiting);
+  point_wait* const w = std::exchange(m_state.at_point, nullptr);
+  if (w == nullptr) return;
+  w->is_over = true;
+  schedule(*w->waiting);
 }
 
 void point_wait::enlist() {
@@ -124,7 +133,7 @@ bool point_wait::withdraw() noexcept {
 
 void point_wait::check() const {
   if (is_ended) throw operation_cancelled();
-  if (!is_released) throw_interrupted();
+  if (!is_over) throw_interrupted();
 }
 
 template <class Visitor>

@@ -44,7 +44,9 @@ struct point_wait : described_wait {
   chare_core* chare = nullptr;
   promise_base* waiting = nullptr;
   std::uint32_t slot = 0;    // in local_elements::at_point, until the wait is released
+  std::uint32_t round = 0;   // number of the reduction by which the elements come together
   bool is_released = false;  // the chare may migrate now
+  bool is_over = false;      // the wait has ended as it should
   bool is_ended = false;     // the chare is being destroyed
 
   /// Adds the wait to those of the chare's worker, which end together. @throws usage_error when
@@ -91,6 +93,8 @@ class chare_core {
   /// Returns whether the chare can migrate to another rank: it has no coroutine, or its only one
   /// waits to migrate and `resumed()` continues its work there.
   [[nodiscard]] bool can_leave_rank() noexcept;
+  /// Returns whether the chare can migrate to worker `to` of all ranks.
+  [[nodiscard]] bool can_depart_to(std::size_t to);
   /// Destroys the coroutine that waits to migrate, as the chare has left the rank.
   void abandon_coroutine() noexcept;
   /// Resumes the coroutine that waits to migrate, if there is one.
@@ -206,8 +210,11 @@ class array_base {
 
   /// Lets `insert` add elements later. Called before any message is sent to the array.
   void expect_insertions() noexcept {
+    m_has_insertions = true;
     for (local_elements& local : m_local) local.is_made = local.takes_more = true;
   }
+  /// Returns whether elements are or were made by `insert`.
+  [[nodiscard]] bool has_insertions() const noexcept { return m_has_insertions; }
   /// On the worker of `local`: makes messages to missing elements errors from now on.
   void end_insertions(local_elements& local) noexcept {
     local.takes_more = false;
@@ -265,7 +272,7 @@ class array_base {
   [[nodiscard]] virtual bool can_leave_ranks() const noexcept = 0;
   /// Returns whether an element's coroutine can continue on another rank: by `resumed()`.
   [[nodiscard]] virtual bool has_resumed() const noexcept = 0;
-  /// Returns the tracked elements that are on a worker. After the run.
+  /// Returns the tracked elements that are on a worker. On that worker, or after the run.
   [[nodiscard]] virtual std::vector<chare_core*> tracked_on(const local_elements& local) = 0;
   /// Returns the collective balancing. On worker 0 of rank 0.
   [[nodiscard]] balancing_lead& balancing();
@@ -311,6 +318,7 @@ class array_base {
   const std::type_info& m_element;
   std::atomic<std::source_location> m_defined_at{};
   std::atomic<bool> m_tracks{false};
+  bool m_has_insertions = false;
   // `closed`, and `one_measured` for each worker that measures loads. One word, so that a message
   // is delivered after one test. Relaxed: guards no other data.
   std::atomic<std::uint32_t> m_status{0};

@@ -185,7 +185,9 @@ class array_of final : public array_base {
   /// Processes a message to a tracked element that has arrived at worker `m.queued().home`.
   void receive_tracked(tracked_message<T>& m);
   /// Takes an element that arrives on the worker.
-  void arrive(local_elements& local, const key& k, T& element, const location& now);
+  /// `resumes`: its coroutine was left on another rank.
+  void arrive(local_elements& local, const key& k, T& element, const location& now,
+              bool resumes = false);
   /// Takes the state of a destroyed element that arrives on its home. `next_reduction`: the one to
   /// which the element would have contributed next.
   void return_state(local_elements& home, const key& k, const location& now,

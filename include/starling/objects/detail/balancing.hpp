@@ -23,6 +23,7 @@ namespace starling::detail {
 struct element_report {
   std::uint32_t worker = 0;  // among all ranks
   std::uint32_t slot = 0;    // position among the elements that wait on that worker
+  std::uint32_t round = 0;   // as in point_wait
   bool is_anchored = false;
   bool has_position = false;
   bool is_modelled = false;  // host_seconds are those of one step
@@ -36,7 +37,7 @@ struct element_report {
 
   template <class Archive>
   void serialize(Archive& ar) {
-    ar(worker, slot, is_anchored, has_position, is_modelled, host_seconds, device_seconds,
+    ar(worker, slot, round, is_anchored, has_position, is_modelled, host_seconds, device_seconds,
        state_bytes, device_bytes, position, number, sent);
   }
 };
@@ -48,11 +49,12 @@ struct balancing_orders {
     std::uint32_t to;  // worker, among all ranks
   };
   std::vector<move> moves;
-  std::uint64_t skip = 0;  // number of calls of load_balance() that return at once
+  std::uint32_t round = 0;  // an element may wait in the next round already
+  std::uint64_t skip = 0;   // number of calls of load_balance() that return at once
 
   template <class Archive>
   void serialize(Archive& ar) {
-    ar(moves, skip);
+    ar(moves, round, skip);
   }
 };
 
@@ -115,7 +117,7 @@ class balance_awaiter {
     auto& s = m_next.contributor.element_state();
     if (s.balance_skip == 0) return false;
     --s.balance_skip;
-    m_wait.is_released = true;
+    m_wait.is_over = true;
     return true;
   }
   template <runtime_promise Promise>
@@ -124,6 +126,7 @@ class balance_awaiter {
     m_wait.describe = &describe;
     m_wait.chare = &c;
     m_wait.waiting = &h.promise();
+    m_wait.round = m_next.count;
     m_wait.enlist();
     mark_suspended(h.promise(), m_wait, at);
     try {

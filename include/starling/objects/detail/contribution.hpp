@@ -83,21 +83,20 @@ struct remote_contribution {
 template <class T, class V, class Op>
 [[gnu::noinline]] void contribute_remotely(const next_reduction& next, V value, const Op& op,
                                            std::optional<starling::callback<V>> to) {
-  tracked_contribution<V, Op> mine{next.count++, std::move(value), op, std::move(to)};
+  tracked_contribution<V, Op> mine{next.count, std::move(value), op, std::move(to)};
   auto& c = static_cast<T&>(next.contributor);
   auto& array = array_of<T>::of(*c.element_state().local);
   if (next.site != nullptr) {
     std::unique_ptr<remote_waiter> waiter;
     if (!mine.to) waiter = array.waiter_of(c, next.tree, mine.number);
-    return send_call(
+    send_call(
         next.site->home(),
         [&site = *next.site, whole = next.tree.whole(), base = next.base, mine = std::move(mine),
          waiter = std::move(waiter)]() mutable {
           mine.add(site, base == nullptr ? 0 : *base, std::move(waiter));
         },
         priority::normal);
-  }
-  if constexpr (migrates_between_ranks<T> && travels<V> && function_travels<Op>) {
+  } else if constexpr (migrates_between_ranks<T> && travels<V> && function_travels<Op>) {
     job& j = *array.space().current_job();
     const auto [rank, worker] = j.location_of(c.element_state().tracked->home);
     j.send(rank, make_remote_for<remote_contribution<T, V, Op>>(
@@ -106,6 +105,7 @@ template <class T, class V, class Op>
   } else {
     refuse_to_travel<V, Op>("a reduction");
   }
+  ++next.count;  // the contribution is sent
 }
 
 /// Awaiter that contributes a value and waits for the result.

@@ -85,6 +85,8 @@ class arrival_order {
   [[nodiscard]] bool add(tracked_item& m);
   /// Returns the next message to deliver, or null: the remaining ones wait for earlier messages.
   [[nodiscard]] tracked_item* next() noexcept { return m_ready.pop(); }
+  /// Adds a message that `next` of another rank has returned, but that was not delivered there.
+  void add_ready(tracked_item& m) noexcept { m_ready.push(m); }
   /// Removes a message that `next` would not return yet; null: there is none. For the end of a run.
   [[nodiscard]] tracked_item* drop_one() noexcept;
 
@@ -92,8 +94,7 @@ class arrival_order {
     std::uint64_t expected = 0;    // number of the next message; 0: not opened
     tracked_item* held = nullptr;  // messages that arrived too early, by ascending number
   };
-  /// Visits the sequences, `visit(key, sequence)`, to copy them to another rank when `next` has
-  /// returned all ready messages.
+  /// Visits the sequences, `visit(key, sequence)`, to copy them to another rank.
   template <class Visitor>
   void for_each_sequence(Visitor visit) {
     for (std::uint64_t p = 0; p < m_home.size(); ++p) visit(home_key + p, m_home[p]);
@@ -104,11 +105,17 @@ class arrival_order {
     return key < home_key ? m_senders[key] : m_home[(key - home_key) % m_home.size()];
   }
 
- private:
-  static constexpr std::uint64_t home_key = std::uint64_t{ticket::no_sender} * 2;
-  static std::uint64_t key_of(const ticket& t) noexcept {
+  /// Returns the key of the sequence of a message's sender.
+  [[nodiscard]] static std::uint64_t key_of(const ticket& t) noexcept {
     return std::uint64_t(t.sender) * 2 + std::uint64_t(t.priority);
   }
+  /// Returns the key of the sequence that holds a message.
+  [[nodiscard]] static std::uint64_t key_of_holder(const ticket& t) noexcept {
+    return t.home_number != 0 ? home_key + std::uint64_t(t.priority) : key_of(t);
+  }
+
+ private:
+  static constexpr std::uint64_t home_key = std::uint64_t{ticket::no_sender} * 2;
   /// Does not allocate: `add` has made the sequence.
   [[nodiscard]] sequence& of_sender(const ticket& t) { return m_senders.find(key_of(t))->second; }
   [[nodiscard]] sequence& of_home(const ticket& t) noexcept {

@@ -95,6 +95,8 @@ bool array_of<T>::has_resumed() const noexcept {
 
 template <class T>
 class destroy_message;
+template <class T>
+class skip_message;
 
 // --- messages
 
@@ -137,7 +139,8 @@ void array_of<T>::deliver_ready(local_elements& local, typename directory::entry
 template <class T>
 void array_of<T>::learn_location(std::size_t on, const key& k, const location& now, int opened) {
   auto& e = entry(on, k);
-  e.update(now);
+  const bool is_here = now.worker == worker_number(*space().workers()[on]);
+  if (!is_here) e.update(now);  // the worker itself knows when the element is here
   if (opened >= 0) e.is_open[std::size_t(opened)] = true;
 }
 
@@ -179,9 +182,7 @@ void array_of<T>::try_departure(local_elements& local, const key& k) {
   auto& s = c->element_state();
   const bool has_destination = s.departs_to != s.anywhere || draw_destination(*c);
   if (s.departs_to == worker_number(*local.home)) s.departs_to = s.stays;
-  const bool departs = s.departs() && has_destination && !s.is_doomed;
-  const bool leaves_rank = departs && locate_worker(s.departs_to).local->home == nullptr;
-  if (departs && (leaves_rank ? c->can_leave_rank() : c->can_depart()))
+  if (s.departs() && has_destination && !s.is_doomed && c->can_depart_to(s.departs_to))
     depart(local, k, *c);
   else if (s.at_point != nullptr && s.at_point->is_released)
     c->resume_at_point();
@@ -199,6 +200,9 @@ void array_of<T>::leave_home(local_elements& home, const key& k, T& element) {
   element.take_waits_from(*home.reductions);
   m_table.set(home, k, nullptr);
   home.remove(element);
+  auto& e = entry(home.index, k);
+  e.element = &element;
+  e.here = &element.element_state().tracked->order;
   if (home.has_tracked()) return;
   note_tracked(home);
   if constexpr (migrates_between_ranks<T>)
@@ -214,30 +218,32 @@ void array_of<T>::depart(local_elements& local, const key& k, T& element) {
   const bool leaves_rank = target.home == nullptr;
   if constexpr (requires { element.before_migration(); }) {
     element.before_migration();
-    if (!(leaves_rank ? element.can_leave_rank() : element.can_depart()))
-      throw_cannot_depart(name_of(k));
+    if (!element.can_depart_to(to)) throw_cannot_depart(name_of(k));
   }
   if (s.tracked == nullptr) leave_home(local, k, element);
   auto& e = entry(local.index, k);
+  const location next{to, e.known.version + 1};
+  if (leaves_rank) {
+    if constexpr (migrates_between_ranks<T>)
+      if (!send_element(*this, k, element, next)) return;
+  }
+  std::unique_ptr<T> moved(&element);
   e.element = nullptr;
   e.here = nullptr;
-  e.known = {to, e.known.version + 1};
-  std::unique_ptr<T> moved(&element);
-  if (leaves_rank) {
-    if constexpr (migrates_between_ranks<T>) send_element(*this, k, *moved, e.known);
-    return moved->abandon_coroutine();
-  }
+  e.known = next;
+  if (leaves_rank) return moved->abandon_coroutine();
   element.rehome_coroutines(*target.home);
   send_call(
       *target.home,
-      [this, &target, k, moved = std::move(moved), now = e.known]() mutable {
+      [this, &target, k, moved = std::move(moved), now = next]() mutable {
         arrive(target, k, *moved.release(), now);
       },
       priority::high);
 }
 
 template <class T>
-void array_of<T>::arrive(local_elements& local, const key& k, T& element, const location& now) {
+void array_of<T>::arrive(local_elements& local, const key& k, T& element, const location& now,
+                         bool resumes) {
   auto& s = element.element_state();
   auto& e = entry(local.index, k);
   s.local = &local;
@@ -246,6 +252,7 @@ void array_of<T>::arrive(local_elements& local, const key& k, T& element, const 
   if (e.home != worker_number(*local.home)) tell_location(local, e.home, k, nullptr);
   if constexpr (requires { element.after_migration(); }) element.after_migration();
   element.resume_at_point();
+  if (resumes) start_resumed(local, k, element);  // before messages, which may destroy it
   if (space().forces_migrations()) [[unlikely]]
     offer_forced_migration(element);
   enter(local, e, now, s.tracked->order);
@@ -301,8 +308,12 @@ void array_of<T>::return_state(local_elements& home, const key& k, const locatio
 template <class T>
 void array_of<T>::destroy_away(local_elements& local, const key& k, ticket position) {
   auto* e = m_tracked.find(local.index, k);
-  if (e == nullptr || !e->is_tracked() || std::exchange(e->is_ending, true)) return;
+  if (e == nullptr || !e->is_tracked()) return;
   const address<T> to{&local, k};
+  if (std::exchange(e->is_ending, true)) {
+    if (position.has_sender()) pass_on_from_home<T>(to, *new skip_message<T>(), position);
+    return;
+  }
   position.drops_if_missing = true;
   pass_on_from_home<T>(to, *new destroy_message<T>(to), position);
 }

@@ -14,9 +14,13 @@ class point_awaiter {
   explicit point_awaiter(chare_core& c) noexcept {
     m_wait.chare = &c;
     m_wait.is_released = true;
+    m_wait.is_ended = c.element_state().is_doomed;
   }
 
-  bool await_ready() const noexcept { return !m_wait.chare->element_state().departs(); }
+  bool await_ready() noexcept {
+    m_wait.is_over = m_wait.is_ended || !m_wait.chare->element_state().departs();
+    return m_wait.is_over;
+  }
   template <runtime_promise Promise>
   void await_suspend(std::coroutine_handle<Promise> h, const call_location& at = {}) {
     m_wait.describe = &describe;

@@ -86,10 +86,10 @@ void invoke_remote(const address<T>& at, const remote_way& way, Args&&... args) 
   if constexpr (entry_travels<Entry, T>) {
     if constexpr (migrates_between_ranks<T>)
       if (at.local->has_tracked())
-        return send_tracked(at,
-                            make_message<Entry>(at, typename method<decltype(Entry)>::arguments(
-                                                        std::forward<Args>(args)...)),
-                            way.priority);
+        return send_specially(at,
+                              make_message<Entry>(at, typename method<decltype(Entry)>::arguments(
+                                                          std::forward<Args>(args)...)),
+                              way.priority);
     job& j = *at.array().space().current_job();
     j.require_bounded(int(at.local->index));
     const auto make = [&]<class... A>(std::type_identity<std::tuple<A...>>) {
@@ -332,7 +332,7 @@ template <class T>
 void destroy_remote(const address<T>& at, std::uint16_t worker) {
   if constexpr (migrates_between_ranks<T>)
     if (at.local->has_tracked())
-      return send_tracked(at, *new destroy_message<T>(at), priority::normal);
+      return send_specially(at, *new destroy_message<T>(at), priority::normal);
   if constexpr (travels<typename address<T>::key>)
     at.array().space().current_job()->send(
         int(at.local->index),

@@ -138,12 +138,18 @@ void save_tracked_state(job& j, output_archive& ar, tracked_state& s) {
       static_cast<tracked_message<T>*>(m)->save(j, ar);
   });
   while (tracked_item* m = s.order.drop_one()) static_cast<tracked_message<T>*>(m)->discard();
+  // A destruction leaves the messages behind it.
+  std::vector<owned_tracked_message<T>> ready;
+  while (tracked_item* m = s.order.next()) ready.emplace_back(static_cast<tracked_message<T>*>(m));
+  save_value(ar, std::uint64_t(ready.size()));
+  for (auto& m : ready) m->save(j, ar);
 }
 
 /// Discards the messages that a state holds.
 template <class T>
 struct discard_state {
   void operator()(tracked_state* s) const noexcept {
+    while (tracked_item* m = s->order.next()) static_cast<tracked_message<T>*>(m)->discard();
     while (tracked_item* m = s->order.drop_one()) static_cast<tracked_message<T>*>(m)->discard();
     delete s;
   }
@@ -157,18 +163,28 @@ template <class T>
                                                 local_elements& here, input_archive& ar) {
   owned_state<T> s(new tracked_state(std::uint32_t(array.table().worker_of(k))));
   ar(s->section_contributions);
+  const auto load = [&]() -> tracked_message<T>& {
+    tracked_message<T>& m = *load_tracked_message(array, k, ar).release();
+    m.queued().home = here.home;
+    return m;
+  };
   for (auto sequences = ar.read<std::uint64_t>(); sequences != 0; --sequences) {
-    arrival_order::sequence& of = s->order.sequence_at(ar.read<std::uint64_t>());
+    const auto key = ar.read<std::uint64_t>();
+    arrival_order::sequence& of = s->order.sequence_at(key);
     if (of.held != nullptr) ar.refuse("a sequence", "it is there twice");
     of.expected = ar.read<std::uint64_t>();
     tracked_item** end = &of.held;
     for (auto held = ar.read<std::uint64_t>(); held != 0; --held) {
-      tracked_message<T>* const m = load_tracked_message(array, k, ar).release();
-      m->queued().home = here.home;
-      *end = m;
-      end = &m->next;
+      tracked_message<T>& m = load();
+      *end = &m;
+      end = &m.next;
+      if (arrival_order::key_of_holder(m.position) != key)
+        ar.refuse("a held message", "it is of another sequence");
+      if (m.position.has_sender())  // `arrival_order` expects that it exists
+        static_cast<void>(s->order.sequence_at(arrival_order::key_of(m.position)));
     }
   }
+  for (auto ready = ar.read<std::uint64_t>(); ready != 0; --ready) s->order.add_ready(load());
   return s;
 }
 
@@ -207,17 +223,18 @@ void save_element_state(job& j, output_archive& ar, T& element) {
   save_tracked_state<T>(j, ar, *s.tracked);
 }
 
-/// Sends an element of this rank to worker `now.worker` of another rank. The caller deletes it.
+/// Sends an element of this rank to worker `now.worker` of another rank. Returns false if its
+/// `serialize` has ended the run; otherwise the caller deletes it.
 /// @throws usage_error, archive_error, std::bad_alloc
 template <class T>
-void send_element(array_of<T>& array, const typename address<T>::key& k, T& element,
-                  const location& now) {
+[[nodiscard]] bool send_element(array_of<T>& array, const typename address<T>::key& k, T& element,
+                                const location& now) {
   job& j = *array.space().current_job();
   std::vector<std::byte> bytes;
   output_archive ar(bytes);
   {
     const writing_for here(j);
-    if (!serialize(array, k, element, ar)) return;
+    if (!serialize(array, k, element, ar)) return false;
   }
   save_element_state(j, ar, element);
   const shared_buffer<std::byte> state(std::move(bytes));
@@ -225,6 +242,7 @@ void send_element(array_of<T>& array, const typename address<T>::key& k, T& elem
   const bool resumes = element.element_state().at_point != nullptr;
   j.send(rank, make_remote_for<remote_element<T>>(j, {on_rank, priority::high}, array.id(), k, now,
                                                   resumes, state));
+  return true;
 }
 
 /// Reads an element. Returns null if its `serialize` has ended the run. @throws archive_error,
@@ -274,9 +292,10 @@ struct remote_element {
     std::unique_ptr<T> element = load_element(array, k, here, from);
     if (element == nullptr) return;
     require_end(from);
-    T& arrived = *element.release();
-    array.arrive(here, k, arrived, now);
-    if (resumes) start_resumed(here, k, arrived);
+    const auto& known = array.entry(here.index, k);
+    a.require(known.element == nullptr && now.version > known.known.version,
+              "an element that is here or has left again");
+    array.arrive(here, k, *element.release(), now, resumes);
   }
 };
 
