@@ -168,6 +168,78 @@ TEST_P(load_balance, keeps_elements_on_their_rank_whose_coroutines_have_callers)
   }(all, GetParam().ranks, workers()));
 }
 
+/// Cannot leave its rank, as it has no `serialize`.
+struct rooted : chare<rooted> {
+  double load() const { return this_index() == 0 ? 9.0 : 1.0; }
+  void begin(callback<int> end) {
+    m_end = std::move(end);
+    this_element().template invoke<&rooted::run>();
+  }
+  task<> run() {
+    for (int i = 0; i < 4; ++i) co_await load_balance();
+    contribute(1, reduction::sum(), m_end);
+  }
+  task<> resumed() { co_return; }
+
+ private:
+  callback<int> m_end;
+};
+
+TEST_P(load_balance, keeps_elements_on_their_rank_whose_class_cannot_be_packed) {
+  const auto all = create_array<rooted>(rt, 6, placement::block);
+  all.balance_by(balance::make_balancer("greedy"), 1);
+  auto [end, count] = make_reply<int>();
+  all.invoke<&rooted::begin>(end);
+  EXPECT_EQ(rt.sync_wait(std::move(count)), 6);
+}
+
+/// Calls load_balance() a number of times.
+struct late_comer : chare<late_comer> {
+  late_comer() = default;
+  template <class Archive>
+  void serialize(Archive& ar) {
+    ar(m_left, m_done, m_end);
+  }
+  double load() const { return 1.0; }
+  void begin(int calls, callback<int> end) {
+    m_left = calls;
+    m_done = 0;
+    m_end = std::move(end);
+    this_element().template invoke<&late_comer::run>();
+  }
+  task<> run() {
+    while (m_left > 0) {
+      --m_left;
+      ++m_done;
+      co_await load_balance();
+    }
+    contribute(m_done + 0, reduction::sum(), m_end);
+  }
+  task<> resumed() { return run(); }
+
+ private:
+  int m_left = 0;
+  int m_done = 0;
+  callback<int> m_end;
+};
+
+task<int> begin_all(chare_array<late_comer> all, int elements, int calls) {
+  co_await quiescence();  // the insertions have arrived
+  auto [end, done] = make_reply<int>();
+  for (int i = 0; i < elements; ++i) all[i].invoke<&late_comer::begin>(calls, end);
+  co_return co_await std::move(done);
+}
+
+TEST_P(load_balance, takes_in_elements_that_are_inserted_later) {
+  const auto all = create_empty_array<late_comer>(rt, 6, placement::round_robin);
+  for (int i = 0; i < 4; ++i) all.insert(i);
+  EXPECT_EQ(rt.sync_wait(begin_all(all, 4, 10)), 4 * 10);
+  for (int i = 4; i < 6; ++i) all.insert(i);
+  EXPECT_EQ(rt.sync_wait(begin_all(all, 6, 20)), 6 * 20);
+  all.done_inserting();
+  rt.wait_idle();
+}
+
 /// Waits in load_balance() until it is destroyed.
 struct mortal : chare<mortal> {
   template <class Archive>

@@ -277,6 +277,27 @@ TEST_P(rank_migration, is_destroyed_on_another_rank) {
   }(all, workers()));
 }
 
+TEST_P(rank_migration, answers_messages_that_arrive_behind_a_destruction) {
+  for (int round = 0; round < many(30, 8); ++round) {
+    const auto all = create_array<nomad>(rt, nomads, placement::round_robin, 0);
+    rt.sync_wait(
+        rt.on_worker(0).spawn([](chare_array<nomad> all, int workers, int round) -> task<> {
+          co_await scatter(all, 1, workers);
+          for (int i = 0; i < nomads; ++i) {
+            static_cast<void>(co_await all[i].call<&nomad::place>());  // opens the sequence
+            all[i].invoke<&nomad::go>((i + round) % workers);
+            for (int n = 0; n < 5; ++n) all[i].invoke<&nomad::note>(n);
+            auto last = all[i].call<&nomad::notes>();
+            all[i].destroy();
+            std::vector<future<int>> late;
+            for (int n = 0; n < 5; ++n) late.push_back(all[i].call<&nomad::place>());
+            EXPECT_EQ((co_await std::move(last)).size(), 5u);
+            for (auto& l : late) EXPECT_THROW(co_await std::move(l), no_such_element);
+          }
+        }(all, workers(), round)));
+  }
+}
+
 /// Waits for a message; an element with such a coroutine stays on its rank.
 struct sitter : chare<sitter> {
   void go(int to) { migrate_to(std::size_t(to)); }

@@ -326,6 +326,7 @@ struct remote_state {
     a.require(now.worker == array.worker_number(*here.home),
               "a destroyed element for another worker");
     if (array.is_closed()) return;
+    a.require(array.entry(here.index, k).destroyed == nullptr, "an element is destroyed twice");
     input_archive from(bytes);
     owned_state<T> state = load_tracked_state(array, k, here, from);
     require_end(from);
