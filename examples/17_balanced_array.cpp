@@ -46,7 +46,7 @@ struct block : chare<block> {
   callback<totals> m_end;
 };
 
-task<int> balance(runtime& rt) {
+task<int> work_in_balance(runtime& rt) {
   constexpr int blocks = 32, steps = 40;
   const auto all = create_array<block>(rt, blocks, placement::block, steps);
   all.measure_loads(true);
@@ -62,5 +62,5 @@ task<int> balance(runtime& rt) {
 
 int main(int argc, char** argv) {
   runtime rt(argc, argv);
-  return run(rt, balance(rt));
+  return run(rt, work_in_balance(rt));
 }
