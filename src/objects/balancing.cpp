@@ -2,16 +2,18 @@
 #include <starling/objects/detail/balancing.hpp>
 
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <cstdio>
 #include <exception>
+#include <limits>
 #include <memory>
 #include <unordered_map>
 #include <utility>
 
 #include <starling/core/detail/module_options.hpp>
 #include <starling/core/error.hpp>
+
+#include "number_option.hpp"
 
 namespace starling::detail {
 namespace {
@@ -48,14 +50,10 @@ struct remote_orders {
 };
 
 std::uint64_t interval_of(const runtime_options& options) {
-  const std::string text = options.get("balance-every", "auto");
-  if (text == "auto") return 0;
-  std::uint64_t calls = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), calls);
-  if (error != std::errc() || end != text.data() + text.size() || calls == 0)
-    throw option_error("--starling-balance-every (or STARLING_BALANCE_EVERY): '" + text +
-                       "' is neither auto nor a number of calls from 1 on");
-  return calls;
+  if (options.get("balance-every", "auto") == "auto") return 0;
+  return number_option<std::uint64_t>(options, "balance-every", "auto", 1,
+                                      std::numeric_limits<std::uint64_t>::max(),
+                                      "is neither auto nor a number of calls from 1 on");
 }
 
 double seconds_since(std::chrono::steady_clock::time_point begin) {
@@ -102,12 +100,10 @@ balance::snapshot balancing_lead::snapshot_of(const std::vector<element_report>&
   for (const element_report& r : reports)
     s.elements.push_back({.id = s.elements.size(),
                           .worker = r.worker,
-                          .host_seconds = r.is_modelled ? r.host_seconds : r.host_seconds / steps,
-                          .device_seconds = 0,
-                          .state_bytes = r.state_bytes,
-                          .device_bytes = 0,
-                          .position = r.position,
-                          .has_position = r.has_position,
+                          .host_seconds = r.load.host_seconds / (r.load.is_modelled ? 1 : steps),
+                          .state_bytes = r.load.state_bytes,
+                          .position = r.load.position,
+                          .has_position = r.load.has_position,
                           .is_anchored = r.is_anchored});
   add_traffic(s, reports, steps);
   return s;
@@ -220,18 +216,12 @@ element_report report_of(chare_core& c, point_wait& w) {
   r.is_anchored = array.space().rank_count() > 1 ? !c.can_leave_rank() : !c.can_depart();
   w.is_released = false;
   if (!s.local->is_measured) array.begin_measuring(*s.local);
-  const load_measurement load = array.load_of(c);
+  r.load = array.load_of(c);
   r.number = array.number_of(c);
   array_base::for_each_destination(c, [&r](const sent_traffic& t) {
     if (t.to.array == r.number.array) r.sent.push_back(t);
   });
   if (s.load != nullptr) s.load->reset();
-  r.host_seconds = load.host_seconds;
-  r.state_bytes = load.state_bytes;
-  r.device_bytes = load.device_bytes;
-  r.position = load.position;
-  r.has_position = load.has_position;
-  r.is_modelled = load.is_modelled;
   return r;
 }
 

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <charconv>
-#include <string>
+#include <cstdint>
 
 #include <starling/core/detail/module_options.hpp>
 #include <starling/core/error.hpp>
 #include <starling/core/runtime.hpp>
 #include <starling/objects/detail/array_base.hpp>
 #include <starling/objects/detail/forced_migration.hpp>
+
+#include "number_option.hpp"
 
 namespace starling::detail {
 namespace {
@@ -16,21 +17,11 @@ constexpr option_entry entries[] = {
      "in chaos mode: how often elements that can migrate are made to"}};
 [[gnu::init_priority(101)]] module_options registered(entries);
 
-/// @throws option_error
-std::uint32_t percent_of(const runtime_options& options) {
-  const std::string text = options.get("chaos-migrate", "0");
-  std::uint32_t percent = 0;
-  const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), percent);
-  if (status != std::errc() || end != text.data() + text.size() || percent > 100)
-    throw option_error("--starling-chaos-migrate (or STARLING_CHAOS_MIGRATE): '" + text +
-                       "' is not a number from 0 to 100");
-  return percent;
-}
-
 }  // namespace
 
 forced_migrations::forced_migrations(const runtime& owner) {
-  const std::uint32_t percent = percent_of(owner.options());
+  const auto percent = number_option<std::uint32_t>(owner.options(), "chaos-migrate", "0", 0, 100,
+                                                    "is not a number from 0 to 100");
   if (owner.options().chaos) m_percent = percent;
 }
 

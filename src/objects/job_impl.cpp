@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "job_impl.hpp"
 
-#include <charconv>
 #include <cstdio>
 #include <cstdlib>
+#include <limits>
 
 #include <starling/core/detail/error_text.hpp>
 #include <starling/core/detail/module_options.hpp>
 #include <starling/objects/callback.hpp>
 #include <starling/objects/detail/entry_message.hpp>
 #include <starling/objects/exit.hpp>
+
+#include "number_option.hpp"
 
 namespace starling::detail {
 namespace {
@@ -47,12 +49,10 @@ constexpr option_entry entries[] = {{"send-limit", "objects", "MIB", "4096",
 
 /// @throws option_error
 std::uint64_t send_limit_of(const runtime_options& options) {
-  const std::string text = options.get("send-limit", "4096");
-  std::uint32_t mebibytes = 0;
-  const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), mebibytes);
-  if (status != std::errc() || end != text.data() + text.size() || mebibytes == 0)
-    throw option_error("--starling-send-limit (or STARLING_SEND_LIMIT): '" + text +
-                       "' is not a number of MiB from 1 to 4294967295");
+  constexpr auto most = std::numeric_limits<std::uint32_t>::max();
+  const auto mebibytes =
+      number_option<std::uint32_t>(options, "send-limit", "4096", 1, most,
+                                   "is not a number of MiB from 1 to " + std::to_string(most));
   return std::uint64_t{mebibytes} << 20;
 }
 

@@ -80,8 +80,8 @@ class chare : public detail::chare_core {
   /// new worker. An element that has migrated contributes to reductions by messages to its first
   /// worker, and costs its senders a table lookup for each message.
   /// To migrate to another rank, T needs a public `template <class A> void serialize(A&)` and a
-  /// constructor T(migrated) or T(), which makes an element from whose `serialize` the state is
-  /// read. The element then departs when all its coroutines have ended; there it is a new object.
+  /// constructor T(migrated) or T(). The element then departs when all its coroutines have ended;
+  /// on the other rank a new object is constructed, and its `serialize` reads the state.
   /// @throws usage_error when there is no such worker, the element has channels, or T cannot
   /// migrate to that rank
   void migrate_to(std::size_t to) {

@@ -27,7 +27,7 @@ struct sent_traffic {
 };
 
 /// Load of one element since its measurement began or was last reset; see
-/// `chare_array::measure_load`.
+/// `chare_array::measure_loads`.
 ///
 /// A chare type may have these public members, which supply its load, position and memory:
 ///

@@ -184,8 +184,8 @@ class array_of final : public array_base {
   void destroy_away(local_elements& local, const key& k, ticket position);
   /// Processes a message to a tracked element that has arrived at worker `m.queued().home`.
   void receive_tracked(tracked_message<T>& m);
-  /// Takes an element that arrives on the worker.
-  /// `resumes`: its coroutine was left on another rank.
+  /// Takes an element that arrives on the worker. `resumes`: its coroutine was left on another
+  /// rank.
   void arrive(local_elements& local, const key& k, T& element, const location& now,
               bool resumes = false);
   /// Takes the state of a destroyed element that arrives on its home. `next_reduction`: the one to

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <array>
 #include <coroutine>
 #include <cstddef>
 #include <cstdint>
@@ -25,20 +24,13 @@ struct element_report {
   std::uint32_t slot = 0;    // position among the elements that wait on that worker
   std::uint32_t round = 0;   // as in point_wait
   bool is_anchored = false;
-  bool has_position = false;
-  bool is_modelled = false;  // host_seconds are those of one step
-  double host_seconds = 0;   // since the last report
-  double device_seconds = 0;
-  std::uint64_t state_bytes = 0;
-  std::uint64_t device_bytes = 0;
-  std::array<double, 3> position{};
-  element_number number{};
+  load_measurement load;  // since the last report
+  element_number number;
   std::vector<sent_traffic> sent;  // to elements of the same array
 
   template <class Archive>
   void serialize(Archive& ar) {
-    ar(worker, slot, round, is_anchored, has_position, is_modelled, host_seconds, device_seconds,
-       state_bytes, device_bytes, position, number, sent);
+    ar(worker, slot, round, is_anchored, load, number, sent);
   }
 };
 

@@ -36,13 +36,12 @@ template <class V>
 /// A contribution of a tracked chare. Without `to` its coroutine waits for the result.
 template <class V, class Op>
 struct tracked_contribution {
-  std::uint32_t number;  // of the chare's contributions to the tree since it is tracked
+  std::uint32_t number;  // of the chare's contributions; to a section, since it is tracked
   V value;
   Op op;
   std::optional<starling::callback<V>> to;
 
-  /// On the chare's home. `base`: the number of the first reduction of the chare since it is
-  /// tracked.
+  /// On the chare's home. `base`: the reduction of contribution number 0.
   void add(reduction_site& site, std::uint32_t base, std::unique_ptr<remote_waiter> waiter) {
     const std::uint32_t sequence = base + number;
     site.contribute(sequence, std::move(value), op,

@@ -270,6 +270,25 @@ template <class T>
   return made;
 }
 
+/// The worker at which an element, or the state of a destroyed one, arrives from another rank.
+template <class T>
+struct arrival_place {
+  array_of<T>& array;
+  typename address<T>::key k;
+  location now;
+  local_elements& here;
+};
+/// Reads it from the beginning of the message. @throws archive_error, not_made_yet
+template <class T>
+[[nodiscard]] arrival_place<T> read_arrival_place(const received_call& a, input_archive& ar) {
+  auto& array = read_array<T>(a.space(), ar);
+  auto k = read_key(array, ar);
+  const location now = read_location(array, ar);
+  auto& here = array.local(a.worker_index());
+  a.require(now.worker == array.worker_number(*here.home), "it is for another worker");
+  return {array, std::move(k), now, here};
+}
+
 /// Starts the `resumed()` of an element whose coroutine was left on another rank.
 template <class T>
 void start_resumed(local_elements& here, const typename address<T>::key& k, T& element);
@@ -279,14 +298,10 @@ template <class T>
 struct remote_element {
   static void run(received_call& a) {
     input_archive ar = a.arguments();
-    auto& array = read_array<T>(a.space(), ar);
-    const auto k = read_key(array, ar);
-    const location now = read_location(array, ar);
+    const auto [array, k, now, here] = read_arrival_place<T>(a, ar);
     const bool resumes = ar.read<bool>();
     const auto state = ar.read<shared_buffer<std::byte>>();
     require_end(ar);
-    auto& here = array.local(a.worker_index());
-    a.require(now.worker == array.worker_number(*here.home), "an element for another worker");
     if (array.is_closed()) return;
     input_archive from(state.elements());
     std::unique_ptr<T> element = load_element(array, k, here, from);
@@ -316,15 +331,10 @@ template <class T>
 struct remote_state {
   static void run(received_call& a) {
     input_archive ar = a.arguments();
-    auto& array = read_array<T>(a.space(), ar);
-    const auto k = read_key(array, ar);
-    const location now = read_location(array, ar);
+    const auto [array, k, now, here] = read_arrival_place<T>(a, ar);
     const auto next_reduction = ar.read<std::uint32_t>();
     const auto bytes = ar.read<std::vector<std::byte>>();
     require_end(ar);
-    auto& here = array.local(a.worker_index());
-    a.require(now.worker == array.worker_number(*here.home),
-              "a destroyed element for another worker");
     if (array.is_closed()) return;
     a.require(array.entry(here.index, k).destroyed == nullptr, "an element is destroyed twice");
     input_archive from(bytes);
