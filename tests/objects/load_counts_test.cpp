@@ -23,6 +23,7 @@ using starling_test::first_worker;
 using starling_test::now;
 using starling_test::rate_error;
 using starling_test::resolution;
+using starling_test::stay_in_place;
 
 class load_counts : public starling_test::measured_ranks {};
 INSTANTIATE_TEST_SUITE_P(on, load_counts, starling_test::some_ranks, starling_test::ranks_name);
@@ -118,6 +119,7 @@ struct reader : chare<reader> {
 };
 
 TEST_P(load_counts, arguments_of_broadcasts_are_still_shared) {
+  stay_in_place(rt, "broadcasts are copied for each migrated element");
   const auto all = create_array<reader>(rt, 3, first_worker());
   switch_loads(all, true);
   all.invoke<&reader::read>(std::vector<double>(100));
@@ -144,6 +146,7 @@ struct linked : chare<linked> {
 };
 
 TEST_P(load_counts, memory_on_channels_is_counted) {
+  stay_in_place(rt, "migrated elements make no channels");
   const auto all = create_array<linked>(rt, 2, placement::round_robin);
   switch_loads(all, true);
   auto first = all[0].call<&linked::meet>();
@@ -244,11 +247,12 @@ TEST_P(load_counts, elements_end_while_they_are_measured) {
 }
 
 class loads_of_migrants : public starling_test::measured_ranks {};
-/// Migration between ranks is not there yet, so only one rank.
+/// One rank: what was measured stays behind when an element moves to another rank.
 INSTANTIATE_TEST_SUITE_P(on, loads_of_migrants, testing::Values(cluster{1, 2}, cluster{1, 3}),
                          starling_test::ranks_name);
 
 TEST_P(loads_of_migrants, the_load_moves_with_the_element) {
+  stay_in_place(rt, "names the workers of its elements");
   const auto all = create_array<burner>(rt, 3, placement::round_robin);
   switch_loads(all, true);
   const double begin = now();

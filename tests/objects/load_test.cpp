@@ -21,6 +21,7 @@ using starling_test::in_process;
 using starling_test::now;
 using starling_test::rate_error;
 using starling_test::resolution;
+using starling_test::stay_in_place;
 
 class loads : public starling_test::measured_ranks {};
 INSTANTIATE_TEST_SUITE_P(on, loads, starling_test::some_ranks, starling_test::ranks_name);
@@ -72,6 +73,7 @@ TEST_P(loads, broadcasts_are_charged_to_each_element) {
 }
 
 TEST_P(loads, a_suspended_coroutine_is_charged_nothing) {
+  stay_in_place(rt, "compares times of elements on one worker");
   const auto all = create_array<burner>(rt, 2, first_worker());
   switch_loads(all, true);
   const double begin = now();
@@ -102,6 +104,7 @@ TEST_P(loads, idle_time_is_charged_to_no_element) {
 }
 
 TEST_P(loads, coroutines_that_one_message_resumes_are_charged_to_their_elements) {
+  stay_in_place(rt, "compares times of elements on one worker");
   constexpr int count = 5;
   const auto all = create_array<burner>(rt, count, first_worker());
   switch_loads(all, true);
@@ -121,6 +124,7 @@ TEST_P(loads, coroutines_that_one_message_resumes_are_charged_to_their_elements)
 }
 
 TEST_P(loads, tasks_of_spawn_and_their_children_are_charged_to_the_element) {
+  stay_in_place(rt, "compares times of elements on one worker");
   const auto all = create_array<burner>(rt, 2, first_worker());
   switch_loads(all, true);
   const double begin = now();
@@ -204,6 +208,7 @@ struct giver : chare<giver> {
 };
 
 TEST_P(loads, a_transfer_of_control_changes_the_account) {
+  stay_in_place(rt, "compares times of elements on one worker");
   std::unique_ptr<future<double>> between;
   const auto all = create_array<giver>(rt, 2, first_worker());
   switch_loads(all, true);

@@ -247,6 +247,7 @@ void array_of<T>::arrive(local_elements& local, const key& k, T& element, const 
   auto& s = element.element_state();
   auto& e = entry(local.index, k);
   s.local = &local;
+  if (!local.is_measured) s.load.reset();  // ended while the element was under way
   e.known = now;
   e.element = &element;
   if (e.home != worker_number(*local.home)) tell_location(local, e.home, k, nullptr);
