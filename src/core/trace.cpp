@@ -6,6 +6,7 @@
 #include <atomic>
 #include <bit>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <deque>
 #include <iterator>
@@ -35,10 +36,12 @@ struct track {
   std::string name;
   detail::spin_lock lock;  // guards `spans`; mostly one writer, so uncontended
   std::deque<span_record> spans;
+  std::deque<detailed_span> detailed;
 };
 
 const char* kind_name(span_kind kind) {
-  static constexpr const char* names[] = {"task", "kernel", "copy", "message", "idle", "user"};
+  static constexpr const char* names[] = {"task", "kernel",    "copy",      "message",
+                                          "idle", "migration", "balancing", "user"};
   static_assert(std::size(names) == std::size_t(span_kind::user) + 1, "in the enum's order");
   return std::size_t(kind) < std::size(names) ? names[std::size_t(kind)] : "?";
 }
@@ -53,6 +56,12 @@ std::string json_quoted(std::string_view text) {
       out += c;
   }
   return out + '"';
+}
+
+std::string json_text(const std::variant<double, std::string>& value) {
+  if (const auto* text = std::get_if<std::string>(&value)) return json_quoted(*text);
+  const double number = std::get<double>(value);
+  return std::isfinite(number) ? fmt::format("{}", number) : json_quoted(fmt::format("{}", number));
 }
 
 }  // namespace
@@ -121,6 +130,15 @@ void tracer::span(std::uint32_t index, span_kind kind, const char* name, std::ui
   }
 }
 
+void tracer::span(std::uint32_t index, detailed_span recorded) noexcept {
+  track& t = m_impl->tracks[index];
+  std::lock_guard lock(t.lock);
+  try {
+    t.detailed.push_back(std::move(recorded));
+  } catch (const std::bad_alloc&) {
+  }
+}
+
 void tracer::count(span_kind kind, const char* name) noexcept {
   std::lock_guard lock(m_impl->mutex);
   try {
@@ -147,12 +165,13 @@ std::vector<trace_total> tracer::totals() const {
   for (std::uint32_t i = 0; i < m_impl->tracks.size(); ++i) {
     track& t = m_impl->tracks[i];
     std::lock_guard track_lock(t.lock);
-    for (const span_record& s : t.spans) {
-      trace_total& total = row(s.kind, s.name);
+    const auto add = [&](trace_total& total, std::uint64_t ns) {
       ++total.count;
-      total.total_ns += s.end - s.begin;
-      total.longest_ns = std::max(total.longest_ns, s.end - s.begin);
-    }
+      total.total_ns += ns;
+      total.longest_ns = std::max(total.longest_ns, ns);
+    };
+    for (const span_record& s : t.spans) add(row(s.kind, s.name), s.end - s.begin);
+    for (const detailed_span& s : t.detailed) add(row(s.kind, s.total), s.end_ns - s.begin_ns);
   }
   for (const auto& [key, n] : m_impl->counts) row(key.first, key.second).count += n;
   std::vector<trace_total> rows;
@@ -166,10 +185,10 @@ std::vector<trace_total> tracer::totals() const {
 std::string tracer::summary() const {
   const auto mine = detail::find_launched_rank();
   std::string text = mine ? fmt::format("rank {}:\n", mine->rank) : "";
-  text += fmt::format("{:<8} {:>10} {:>12} {:>10} {:>10}  {}\n", "kind", "count", "total ms",
+  text += fmt::format("{:<9} {:>10} {:>12} {:>10} {:>10}  {}\n", "kind", "count", "total ms",
                       "mean us", "max us", "name");
   for (const trace_total& t : totals())
-    text += fmt::format("{:<8} {:>10} {:>12.3f} {:>10.2f} {:>10.2f}  {}\n", kind_name(t.kind),
+    text += fmt::format("{:<9} {:>10} {:>12.3f} {:>10.2f} {:>10.2f}  {}\n", kind_name(t.kind),
                         t.count, double(t.total_ns) * 1e-6,
                         double(t.total_ns) * 1e-3 / double(std::max<std::uint64_t>(t.count, 1)),
                         double(t.longest_ns) * 1e-3, t.name);
@@ -177,6 +196,28 @@ std::string tracer::summary() const {
 }
 
 namespace {
+
+/// Writes a span with its details, and the end of its arrow, which lies in it: a span without
+/// length gets one, as no arrow can be attached to it otherwise.
+void write_detailed(std::FILE* out, const detailed_span& s, int group, int thread,
+                    std::uint64_t zero) {
+  using arrow_end = detailed_span::arrow_end;
+  const double begin = double(std::int64_t(s.begin_ns - zero)) * 1e-3;
+  const double length = double(std::max<std::uint64_t>(s.end_ns - s.begin_ns, 1)) * 1e-3;
+  std::string details;
+  for (const auto& [name, value] : s.details)
+    details += (details.empty() ? "" : ",") + json_quoted(name) + ":" + json_text(value);
+  fmt::print(out,
+             ",\n{{\"ph\":\"X\",\"cat\":\"{}\",\"name\":{},\"pid\":{},\"tid\":{},\"ts\":{:.3f},"
+             "\"dur\":{:.3f},\"args\":{{{}}}}}",
+             kind_name(s.kind), json_quoted(s.name), group, thread, begin, length, details);
+  if (s.end == arrow_end::none) return;
+  fmt::print(out,
+             ",\n{{\"ph\":\"{}\",\"bp\":\"e\",\"cat\":\"{}\",\"name\":\"{}\",\"id\":\"{:#x}\","
+             "\"pid\":{},\"tid\":{},\"ts\":{:.3f}}}",
+             s.end == arrow_end::tail ? "s" : "f", kind_name(s.kind), kind_name(s.kind), s.arrow,
+             group, thread, begin);
+}
 
 void write_track(std::FILE* out, const track& t, const std::string& group_name, int group,
                  int thread, std::uint64_t zero) {
@@ -191,6 +232,7 @@ void write_track(std::FILE* out, const track& t, const std::string& group_name, 
                "\"dur\":{:.3f}}}",
                kind_name(s.kind), json_quoted(s.name), group, thread,
                double(std::int64_t(s.begin - zero)) * 1e-3, double(s.end - s.begin) * 1e-3);
+  for (const detailed_span& s : t.detailed) write_detailed(out, s, group, thread, zero);
 }
 
 }  // namespace

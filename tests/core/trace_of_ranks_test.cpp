@@ -34,6 +34,12 @@ class a_trace_of_ranks : public testing::Test {
     const std::uint32_t row = mine.open_track("workers", "worker 0");
     for (int i = 0; i < spans; ++i)
       mine.span(row, span_kind::task, "work", tracer::now(), tracer::now());
+    detailed_span end;
+    end.name = end.total = "arrow";
+    end.begin_ns = end.end_ns = tracer::now();
+    end.end = rank == 0 ? detailed_span::arrow_end::tail : detailed_span::arrow_end::head;
+    end.arrow = 7;
+    if (spans == 1) mine.span(row, end);
     try {
       mine.write(name());
     } catch (const std::exception& e) {
@@ -94,10 +100,25 @@ TEST_F(a_trace_of_ranks, has_one_axis_of_time) {
   }
   std::vector<double> times;
   for (const json& e : events())
-    if (e.at("ph") == "X") times.push_back(e.at("ts"));
+    if (e.at("ph") == "X" && e.at("name") == "work") times.push_back(e.at("ts"));
   ASSERT_EQ(times.size(), 2U);
   EXPECT_GT(times[0], 0);
   EXPECT_GT(times[1], times[0]);  // the second rank began after the first one had ended
+}
+
+TEST_F(a_trace_of_ranks, has_arrows_from_one_rank_to_another) {
+  for (const int rank : {0, 1}) {
+    begin(rank, 1);
+    await_all();
+  }
+  std::map<std::string, json> ends;
+  for (const json& e : events())
+    if (e.at("ph") == "s" || e.at("ph") == "f") ends[e.at("ph")] = e;
+  ASSERT_EQ(ends.size(), 2U);
+  for (const char* member : {"id", "cat", "name"})
+    EXPECT_EQ(ends["s"].at(member), ends["f"].at(member));
+  EXPECT_NE(ends["s"].at("pid"), ends["f"].at("pid"));
+  EXPECT_GT(ends["f"].at("ts"), ends["s"].at("ts"));
 }
 
 TEST_F(a_trace_of_ranks, replaces_the_trace_of_another_job) {

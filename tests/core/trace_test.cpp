@@ -167,6 +167,49 @@ TEST(a_trace, escapes_characters_that_json_forbids) {
   EXPECT_EQ(events[2]["name"], "tab\there");
 }
 
+detailed_span arrow_end_of(const char* name, detailed_span::arrow_end end) {
+  detailed_span s;
+  s.kind = span_kind::migration;
+  s.name = name;
+  s.total = "all of them";
+  s.begin_ns = s.end_ns = tracer::now();
+  s.details = {{"where", "the \"left\" one"}, {"how many", 2.5}, {"share", 0.0 / 0.0}};
+  s.end = end;
+  s.arrow = 0xfedcba9876543210;
+  return s;
+}
+
+TEST(a_trace, has_the_details_of_spans_and_arrows_between_them) {
+  using arrow_end = detailed_span::arrow_end;
+  const scratch_file file;
+  tracer t;
+  const std::uint32_t track = t.open_track("group", "track");
+  t.span(track, arrow_end_of("one", arrow_end::tail));
+  t.span(track, arrow_end_of("two", arrow_end::head));
+  t.span(track, arrow_end_of("three", arrow_end::none));
+  t.write(file.name());
+  const json events = file.parsed().at("traceEvents");
+  ASSERT_EQ(events.size(), 2u + 5u);
+  for (const std::size_t span : {2, 4, 6}) {
+    const json& e = events[span];
+    EXPECT_EQ(e.at("ph"), "X");
+    EXPECT_EQ(e.at("cat"), "migration");
+    EXPECT_GT(e.at("dur"), 0.0);  // otherwise no arrow can be attached
+    EXPECT_EQ(e.at("args").at("where"), "the \"left\" one");
+    EXPECT_EQ(e.at("args").at("how many"), 2.5);
+    EXPECT_TRUE(e.at("args").at("share").is_string());  // JSON has no such number
+  }
+  for (const std::size_t end : {3, 5}) {
+    EXPECT_EQ(events[end].at("ph"), end == 3 ? "s" : "f");
+    EXPECT_EQ(events[end].at("id"), "0xfedcba9876543210");
+    EXPECT_EQ(events[end].at("ts"), events[end - 1].at("ts"));
+  }
+  const auto rows = t.totals();
+  ASSERT_EQ(rows.size(), 1u);
+  EXPECT_EQ(rows[0].name, "all of them");
+  EXPECT_EQ(rows[0].count, 3u);
+}
+
 TEST(a_trace, takes_many_tracks_from_many_threads) {
   tracer t;
   constexpr int tracks_each = 200;

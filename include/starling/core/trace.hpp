@@ -6,12 +6,39 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <variant>
 #include <vector>
 
 namespace starling {
 
 /// Kind of a span in the timeline; each kind has its own section in the summary table.
-enum class span_kind : std::uint8_t { task, kernel, copy, message, idle, user };
+enum class span_kind : std::uint8_t {
+  task,
+  kernel,
+  copy,
+  message,
+  idle,
+  migration,
+  balancing,
+  user
+};
+
+/// A span that the timeline shows with details and, if it is one end of an arrow, with that arrow.
+struct detailed_span {
+  enum class arrow_end : std::uint8_t { none, tail, head };
+
+  span_kind kind = span_kind::user;
+  std::string name;   ///< in the timeline
+  std::string total;  ///< name of the row in the summary, which counts all spans with this name
+  std::uint64_t begin_ns = 0;  ///< time of `tracer::now()`, as the end
+  std::uint64_t end_ns = 0;
+  std::vector<std::pair<std::string, std::variant<double, std::string>>> details;
+  arrow_end end = arrow_end::none;
+  /// Number of the arrow, the same at both ends, which may be spans of different ranks. Tail and
+  /// head of an arrow have spans of one kind.
+  std::uint64_t arrow = 0;
+};
 
 /// A row of the summary: spans of one name.
 struct trace_total {
@@ -46,6 +73,9 @@ class tracer {
   /// Records a span on a track, with times of `now()`.
   void span(std::uint32_t track, span_kind kind, const char* name, std::uint64_t begin_ns,
             std::uint64_t end_ns) noexcept;
+
+  /// Records a span with details. It takes more time and memory than a span without.
+  void span(std::uint32_t track, detailed_span recorded) noexcept;
 
   /// Counts an event without a place on the timeline, e.g. a kernel launch whose device time is
   /// unknown. Appears in the summary with duration 0.
