@@ -14,6 +14,8 @@
 
 #include <fmt/format.h>
 
+#include <starling/core/detail/suspended.hpp>
+
 #include "scheduler_impl.hpp"
 
 namespace starling::detail {
@@ -121,12 +123,6 @@ bool is_of_user(const std::source_location& location) {
   return !file.empty() && file.find("include/starling/") == file.npos;
 }
 
-/// Returns file and line, without folders, which belong to the machine that compiled the program.
-std::string text_of(const std::source_location& location) {
-  const std::string_view file = location.file_name();
-  return fmt::format("{}:{}", file.substr(file.rfind('/') + 1), location.line());
-}
-
 /// Calls `visit(promise_base&, view)` for the suspended coroutines of `owner`.
 template <class Visitor>
 void for_each_suspended(const scheduler_impl& owner, Visitor visit) {
@@ -141,6 +137,24 @@ void for_each_suspended(const scheduler_impl& owner, Visitor visit) {
 }
 
 }  // namespace
+
+std::string short_text(const std::source_location& location) {
+  const std::string_view file = location.file_name();
+  return fmt::format("{}:{}", file.substr(file.rfind('/') + 1), location.line());
+}
+
+/// Other workers go on, so that only the values of `view` are read until `home` is known. The
+/// coroutines that are passed to `visit` do not change: only the calling worker resumes them.
+void for_each_suspended_here(const std::function<void(promise_base&)>& visit) {
+  auto look = [&visit](void* frame) {
+    promise_base& p = std::coroutine_handle<promise_base>::from_address(frame).promise();
+    const view v = look_at(p);
+    const bool waits = v.kind >= await_kind::future && v.kind <= await_kind::custom;
+    if (waits && v.pinned && v.home == worker::current()) visit(p);
+  };
+  for_each_frame(
+      [](void* frame, void* context) { (*static_cast<decltype(look)*>(context))(frame); }, &look);
+}
 
 bool withdraw_task_waiter(promise_base& c) noexcept { return withdraw_waiter(c); }
 
@@ -179,7 +193,7 @@ std::string scheduler_impl::describe_awaiters(bool quiescent) const {
     const auto* custom = static_cast<const described_wait*>(v.on);
     const bool described = v.kind == await_kind::custom && quiescent && custom != nullptr;
     const bool of_user = is_of_user(v.location);
-    std::string line = of_user ? fmt::format("  {}: ", text_of(v.location)) : "  ";
+    std::string line = of_user ? fmt::format("  {}: ", short_text(v.location)) : "  ";
     line += fmt::format("{} awaits {}", name_of(v),
                         described ? custom->describe(*custom) : name_of(v.kind));
     // Equal addresses identify coroutines that wait for the same object.
