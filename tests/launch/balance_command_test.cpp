@@ -132,6 +132,55 @@ TEST(loads_file, missing_columns_have_defaults) {
   EXPECT_EQ(s.workers[0].speed, 1);
 }
 
+TEST(loads_file, places_without_limits_stay_so) {
+  const folder f;
+  balance::snapshot loads;
+  loads.workers = {{.rank = 0}, {.rank = 1, .device = 0, .speed = 0.1}};
+  loads.devices = {{}};
+  loads.elements = {{.id = 7, .worker = 1, .host_seconds = 1.0 / 3}};
+  write_loads(loads, f.file("a.json"));
+  const balance::snapshot read = read_loads(f.file("a.json"));
+  EXPECT_EQ(read.workers.at(0).device, balance::no_device);
+  EXPECT_EQ(read.workers.at(1).device, 0u);
+  EXPECT_EQ(read.workers.at(1).speed, 0.1);
+  EXPECT_EQ(read.devices.at(0).memory_bytes, loads.devices[0].memory_bytes);
+  EXPECT_EQ(read.elements.at(0).id, 7u);
+  EXPECT_EQ(read.elements.at(0).host_seconds, 1.0 / 3);  // all bits
+}
+
+/// A history of balancings: the loads of `small`, then loads of one element.
+std::string history() {
+  return R"({"format": "starling balance history", "version": 1, "balancings": [)"
+         R"({"call": 1, "loads": )" +
+         small +
+         R"(}, {"call": 5, "loads": {"format": "starling loads", "version": 1,)"
+         R"("workers": {"rank": [0]}, "elements": {"worker": [0]}}}]})";
+}
+
+TEST(loads_file, the_loads_of_a_balancing_are_read_from_the_report_of_a_run) {
+  const folder f;
+  const std::string file = f.file("run.json", history());
+  expect_small(read_loads(file, 1));
+  EXPECT_EQ(read_loads(file, 2).elements.size(), 1u);
+  EXPECT_EQ(read_loads(file).elements.size(), 1u);  // the last one
+  const auto error_of = [&](const std::string& text, std::size_t balancing) -> std::string {
+    try {
+      (void)read_loads(f.file("x.json", text), balancing);
+    } catch (const balance_error& e) {
+      return e.what();
+    }
+    return "no error";
+  };
+  EXPECT_NE(error_of(history(), 3).find("there is no balancing 3; there are 2"), std::string::npos);
+  EXPECT_NE(error_of(small, 1).find("no history of balancings"), std::string::npos);
+  const std::string head = R"({"format": "starling balance history", "version": )";
+  EXPECT_NE(error_of(head + "2}", 0).find("reads version 1"), std::string::npos);
+  EXPECT_NE(error_of(head + "1}", 0).find("\"balancings\""), std::string::npos);
+  EXPECT_NE(error_of(head + R"(1, "balancings": []})", 0).find("there are 0"), std::string::npos);
+  EXPECT_NE(error_of(head + R"(1, "balancings": [3]})", 0).find("has no \"loads\""),
+            std::string::npos);
+}
+
 /// The message for the small file after `from` has been replaced by `to`.
 std::string refusal(const std::string& from, const std::string& to) {
   std::string text = small;

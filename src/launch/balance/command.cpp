@@ -33,19 +33,26 @@ struct choices {
   std::string file, made_up, json, plot, save;
   std::vector<std::string> balancers;
   double steps = -1;
+  std::size_t balancing = 0;
   std::size_t migrations = 0;
   balance::balancer_options options;
 };
 
 void describe(CLI::App& app, choices& into) {
   app.footer(balance_footer);
-  auto* file = app.add_option("loads", into.file, "File of recorded loads (JSON)");
+  auto* file =
+      app.add_option("loads", into.file, "File of recorded loads, or report of a run (JSON)");
   app.add_option(
          "--synthetic", into.made_up,
          "Loads to make up instead: elements=N,ranks=N,workers=N,devices=N (the last two of "
          "each rank),seed=N,pattern=uniform|random|hotspot|gradient|front|opposing")
       ->option_text("NAME=VALUE,...")
       ->excludes(file);
+  app.add_option("--balancing", into.balancing,
+                 "Of the report of a run: use the loads before balancing N (default: the last)")
+      ->option_text("N")
+      ->check(CLI::PositiveNumber)
+      ->needs(file);
   app.add_option("--balancer", into.balancers,
                  fmt::format("Balancers, separated by commas (default: all): {}",
                              fmt::join(balance::balancer_names(), ", ")))
@@ -95,7 +102,7 @@ int run(const choices& chosen) {
   } catch (const std::exception& fault) {
     return wrong(fault.what());
   }
-  if (!chosen.file.empty()) loads = read_loads(chosen.file);
+  if (!chosen.file.empty()) loads = read_loads(chosen.file, chosen.balancing);
   if (chosen.steps >= 0) loads.steps = chosen.steps;
   if (!chosen.save.empty()) write_loads(loads, chosen.save);
   std::vector<replay> done;

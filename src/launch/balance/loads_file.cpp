@@ -11,14 +11,13 @@
 
 #include <fmt/format.h>
 
+#include "objects/balance/loads_text.hpp"
+
 namespace starling::launch {
 namespace {
 
 using balance::snapshot;
 using nlohmann::json;
-
-constexpr const char* format_name = "starling loads";
-constexpr int format_version = 1;
 
 /// A table of the file: an object with one array for each column, all of the same length.
 class table {
@@ -178,13 +177,13 @@ void read_costs(const json& file, snapshot& into) {
 }
 
 void check_head(const json& file) {
-  if (!file.is_object() || file.value("format", json()) != format_name)
+  if (!file.is_object() || file.value("format", json()) != balance::loads_format)
     throw balance_error(
-        fmt::format("it is no file of loads: \"format\" is not \"{}\"", format_name));
+        fmt::format("it is no file of loads: \"format\" is not \"{}\"", balance::loads_format));
   const json version = file.value("version", json());
-  if (version != format_version)
+  if (version != balance::loads_version)
     throw balance_error(fmt::format("\"version\" is {}, but this program reads version {}",
-                                    version.dump(), format_version));
+                                    version.dump(), balance::loads_version));
   constexpr std::string_view known[] = {"format", "version", "workers", "devices", "elements",
                                         "edges",  "costs",   "steps",   "comment"};
   for (const auto& [key, value] : file.items())
@@ -193,41 +192,37 @@ void check_head(const json& file) {
           fmt::format("there is no table '{}'; there are: {}", key, fmt::join(known, ", ")));
 }
 
-template <class Table, class Get>
-json column(const Table& rows, Get get) {
-  json values = json::array();
-  for (const auto& row : rows) values.push_back(get(row));
-  return values;
-}
-
-json elements_table(const snapshot& loads) {
-  const auto& all = loads.elements;
-  using element = balance::element_load;
-  const auto axis = [&](std::size_t i) {
-    return column(all,
-                  [i](const element& e) { return e.has_position ? json(e.position[i]) : json(); });
-  };
-  return {{"id", column(all, [](const element& e) { return e.id; })},
-          {"array", column(all, [](const element& e) { return e.array; })},
-          {"worker", column(all, [](const element& e) { return e.worker; })},
-          {"host_seconds", column(all, [](const element& e) { return e.host_seconds; })},
-          {"device_seconds", column(all, [](const element& e) { return e.device_seconds; })},
-          {"state_bytes", column(all, [](const element& e) { return e.state_bytes; })},
-          {"device_bytes", column(all, [](const element& e) { return e.device_bytes; })},
-          {"anchored", column(all, [](const element& e) { return e.is_anchored; })},
-          {"x", axis(0)},
-          {"y", axis(1)},
-          {"z", axis(2)}};
+/// Returns the loads in a history: those before balancing number `chosen`, counted from 1; 0: the
+/// last one.
+json take_loads(json& history, std::size_t chosen) {
+  if (history.value("version", json()) != balance::history_version)
+    throw balance_error(fmt::format("\"version\" is {}, but this program reads version {}",
+                                    history.value("version", json()).dump(),
+                                    balance::history_version));
+  const auto all = history.find("balancings");
+  if (all == history.end() || !all->is_array())
+    throw balance_error("a history needs the array \"balancings\"");
+  const std::size_t number = chosen == 0 ? all->size() : chosen;
+  if (all->empty() || number > all->size())
+    throw balance_error(fmt::format("there is no balancing {}; there are {}", number, all->size()));
+  json& one = (*all)[number - 1];
+  if (!one.is_object() || !one.contains("loads"))
+    throw balance_error(fmt::format("balancing {} has no \"loads\"", number));
+  return std::move(one["loads"]);
 }
 
 }  // namespace
 
-snapshot read_loads(const std::string& path) {
+snapshot read_loads(const std::string& path, std::size_t balancing) {
   std::ifstream input(path);
   if (!input) throw balance_error(fmt::format("cannot read '{}'", path));
   snapshot loads;
   try {
-    const json file = json::parse(input);
+    json file = json::parse(input);
+    if (file.is_object() && file.value("format", json()) == balance::history_format)
+      file = take_loads(file, balancing);
+    else if (balancing != 0)
+      throw balance_error("it is no history of balancings, from which one could be chosen");
     check_head(file);
     read_places(file, loads);
     read_elements(file, loads);
@@ -241,35 +236,8 @@ snapshot read_loads(const std::string& path) {
 }
 
 void write_loads(const snapshot& loads, const std::string& path) {
-  using balance::device_info, balance::traffic, balance::worker_info;
-  const json file = {
-      {"format", format_name},
-      {"version", format_version},
-      {"steps", loads.steps},
-      {"costs",
-       {{"seconds_per_migration", loads.costs.seconds_per_migration},
-        {"seconds_per_byte", loads.costs.seconds_per_byte},
-        {"bytes_per_second", loads.costs.bytes_per_second},
-        {"latency_seconds", loads.costs.latency_seconds}}},
-      {"workers",
-       {{"rank", column(loads.workers, [](const worker_info& w) { return w.rank; })},
-        {"device", column(loads.workers,
-                          [](const worker_info& w) {
-                            return w.device == balance::no_device ? json() : json(w.device);
-                          })},
-        {"speed", column(loads.workers, [](const worker_info& w) { return w.speed; })}}},
-      {"devices",
-       {{"memory_bytes",
-         column(loads.devices, [](const device_info& d) { return d.memory_bytes; })},
-        {"speed", column(loads.devices, [](const device_info& d) { return d.speed; })}}},
-      {"elements", elements_table(loads)},
-      {"edges",
-       {{"from", column(loads.edges, [](const traffic& t) { return t.from; })},
-        {"to", column(loads.edges, [](const traffic& t) { return t.to; })},
-        {"bytes", column(loads.edges, [](const traffic& t) { return t.bytes; })},
-        {"messages", column(loads.edges, [](const traffic& t) { return t.messages; })}}}};
   std::ofstream output(path);
-  output << file << '\n';
+  output << balance::json_text(loads) << '\n';
   output.close();
   if (!output) throw balance_error(fmt::format("cannot write '{}'", path));
 }

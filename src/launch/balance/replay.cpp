@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "loads_file.hpp"
+#include "objects/balance/loads_text.hpp"
 
 namespace starling::launch {
 namespace {
@@ -34,16 +35,9 @@ std::string machine_text() {
                      __VERSION__);
 }
 
-/// Loads of all workers and devices under an assignment, in seconds.
 ordered_json loads_of(const snapshot& loads, const std::vector<std::uint32_t>& worker_of) {
-  std::vector<double> host(loads.workers.size()), device(loads.devices.size());
-  for (std::size_t i = 0; i < worker_of.size(); ++i) {
-    const balance::worker_info& w = loads.workers[worker_of[i]];
-    host[worker_of[i]] += loads.elements[i].host_seconds / w.speed;
-    if (w.device != balance::no_device)
-      device[w.device] += loads.elements[i].device_seconds / loads.devices[w.device].speed;
-  }
-  return {{"host_seconds", host}, {"device_seconds", device}};
+  const balance::place_loads sums = balance::loads_of_places(loads, worker_of);
+  return {{"host_seconds", sums.host_seconds}, {"device_seconds", sums.device_seconds}};
 }
 
 }  // namespace
