@@ -2,11 +2,10 @@
 #include <starling/objects/detail/balancing.hpp>
 
 #include <algorithm>
-#include <chrono>
-#include <cstdio>
 #include <exception>
 #include <limits>
 #include <memory>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 
@@ -21,7 +20,6 @@ namespace {
 constexpr option_entry entries[] = {
     {"balancer", "objects", "NAME", "refine",
      "balancer of load_balance(): none, greedy, refine, curve, bisection, communication, ..."},
-    {"balance-report", "objects", "YES", "no", "print each balancing and its migrations: no, yes"},
     {"balance-every", "objects", "CALLS", "auto",
      "balance at each CALLS-th call of load_balance(); auto: when the imbalance costs more"}};
 [[gnu::init_priority(101)]] module_options registered(entries);
@@ -56,10 +54,6 @@ std::uint64_t interval_of(const runtime_options& options) {
                                       "is neither auto nor a number of calls from 1 on");
 }
 
-double seconds_since(std::chrono::steady_clock::time_point begin) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-}
-
 /// Adds the messages between the reported elements, of one step.
 void add_traffic(balance::snapshot& s, const std::vector<element_report>& reports, double steps) {
   std::unordered_map<std::uint64_t, std::uint32_t> place_of;
@@ -80,7 +74,6 @@ void add_traffic(balance::snapshot& s, const std::vector<element_report>& report
 balancing_lead::balancing_lead(array_base& of) : m_array(of) {
   const runtime_options& options = of.space().owner().options();
   use(balance::make_balancer(options.get("balancer", "refine")), interval_of(options));
-  m_prints = options.get("balance-report", "no") == "yes";
 }
 
 void balancing_lead::use(std::unique_ptr<const balance::balancer> chosen, std::uint64_t interval) {
@@ -97,8 +90,12 @@ balance::snapshot balancing_lead::snapshot_of(const std::vector<element_report>&
     s.workers.push_back({.rank = j == nullptr ? 0u : std::uint32_t(j->location_of(w).rank)});
   const double steps = double(m_skipped + 1);  // that the measured times contain
   s.steps = m_interval != 0 ? double(m_interval) : 2 * steps;
+  // The numbers of a sparse array are hashes, which may be equal.
+  const bool has_ids = std::ranges::adjacent_find(reports, {}, [](const element_report& r) {
+                         return r.number.element;
+                       }) == reports.end();
   for (const element_report& r : reports)
-    s.elements.push_back({.id = s.elements.size(),
+    s.elements.push_back({.id = has_ids ? r.number.element : s.elements.size(),
                           .worker = r.worker,
                           .host_seconds = r.load.host_seconds / (r.load.is_modelled ? 1 : steps),
                           .state_bytes = r.load.state_bytes,
@@ -119,33 +116,45 @@ std::uint64_t balancing_lead::skip_after(bool has_moved) {
                   std::uint64_t(m_schedule.steps_until_due().value_or(2.0 * double(most)) / 2));
 }
 
-void balancing_lead::decide(std::vector<element_report> reports) {
-  std::ranges::sort(reports, {},
-                    [](const element_report& r) { return std::pair(r.worker, r.slot); });
-  const balance::snapshot loads = snapshot_of(reports);
-  balance::require_valid(loads);  // reports come from other ranks
+bool balancing_lead::is_due(const balance::snapshot& loads) {
   double sum = 0;
   for (const balance::element_load& e : loads.elements) sum += e.host_seconds;
-  std::vector<balancing_orders> orders(loads.workers.size());
-  bool has_moved = false;
-  if (sum > 0) {  // the loads have been measured
-    const double longest =
-        balance::estimate_step(loads, balance::current_workers(loads)).step_seconds;
-    const double mean = sum / double(loads.workers.size());
-    for (std::uint64_t step = 0; step <= m_skipped; ++step) m_schedule.record_step(longest, mean);
-    const bool is_first = !m_has_balanced && m_interval == 0 && longest > large_imbalance * mean;
-    if (is_first || m_schedule.is_due()) {
-      const auto begin = std::chrono::steady_clock::now();
-      const balance::plan found = m_balancer->balance(loads);
-      for (const balance::migration& m : found.migrations)
-        orders[m.from].moves.push_back({reports[m.element].slot, m.to});
-      has_moved = !found.migrations.empty();
-      print(loads, found);
-      m_schedule.record_balancing(seconds_since(begin) + (has_moved ? found.cost_seconds : 0));
-      m_has_balanced = true;
-    }
+  const double longest =
+      balance::estimate_step(loads, balance::current_workers(loads)).step_seconds;
+  const double mean = sum / double(loads.workers.size());
+  for (std::uint64_t step = 0; step <= m_skipped; ++step) m_schedule.record_step(longest, mean);
+  const bool is_first = !m_has_balanced && m_interval == 0 && longest > large_imbalance * mean;
+  return is_first || m_schedule.is_due();
+}
+
+void balancing_lead::balance(const balance::snapshot& loads, std::vector<element_report>& reports,
+                             std::vector<balancing_orders>& orders) {
+  const std::uint64_t begin = tracer::now();
+  const balance::plan found = m_balancer->balance(loads);
+  for (const balance::migration& m : found.migrations) {
+    orders[m.from].moves.push_back({reports[m.element].slot, m.to, m.why});
+    orders[m.from].balancer = m_balancer->name();
   }
-  m_skipped = sum > 0 ? skip_after(has_moved) : 0;
+  const double migrations = found.migrations.empty() ? 0 : found.cost_seconds;
+  m_schedule.record_balancing(double(tracer::now() - begin) * 1e-9 + migrations);
+  m_has_balanced = true;
+  note(loads, found, reports, begin);
+}
+
+void balancing_lead::decide(std::vector<element_report> reports) {
+  std::ranges::sort(reports, {}, [](const element_report& r) {
+    return std::tuple(r.number.element, r.worker, r.slot);
+  });
+  const balance::snapshot loads = snapshot_of(reports);
+  balance::require_valid(loads);  // reports come from other ranks
+  m_calls += m_skipped + 1;
+  std::vector<balancing_orders> orders(loads.workers.size());
+  const bool is_measured = std::ranges::any_of(
+      loads.elements, [](const balance::element_load& e) { return e.host_seconds > 0; });
+  if (is_measured && is_due(loads)) balance(loads, reports, orders);
+  const bool has_moved =
+      std::ranges::any_of(orders, [](const balancing_orders& o) { return !o.moves.empty(); });
+  m_skipped = is_measured ? skip_after(has_moved) : 0;
   for (std::size_t w = 0; w < orders.size(); ++w) {
     orders[w].skip = m_skipped;
     orders[w].round = reports.front().round;
@@ -153,14 +162,31 @@ void balancing_lead::decide(std::vector<element_report> reports) {
   }
 }
 
-void balancing_lead::print(const balance::snapshot& loads, const balance::plan& found) const {
-  if (!m_prints) return;
-  std::string text = "starling: balancing of " + m_array.type() + " by " +
-                     std::string(m_balancer->name()) + ": " + balance::describe(loads, found) +
-                     "\n";
-  for (const balance::migration& m : found.migrations)
-    text += "starling:   " + balance::describe(loads, m) + "\n";
-  std::fputs(text.c_str(), stderr);
+void balancing_lead::note(const balance::snapshot& loads, const balance::plan& found,
+                          std::vector<element_report>& reports, std::uint64_t begin_ns) const {
+  object_space& space = m_array.space();
+  if (space.trace().is_on()) {
+    detailed_span span;
+    span.kind = span_kind::balancing;
+    span.name = span.total = "balancing of " + m_array.type();
+    span.begin_ns = begin_ns;
+    span.end_ns = tracer::now();
+    span.details = {{"balancer", std::string(m_balancer->name())},
+                    {"decision", std::string(balance::name_of(found.decision))},
+                    {"call", double(m_calls)},
+                    {"imbalance before", found.before.imbalance()},
+                    {"imbalance after", found.after.imbalance()},
+                    {"migrations", double(found.migrations.size())}};
+    space.trace().add(std::move(span));
+  }
+  if (!space.report().is_on()) return;
+  balancing_record done{
+      m_array.type(), m_array.id(), m_balancer->name(), m_calls, loads, found, {}, {}};
+  for (element_report& r : reports) {
+    done.names.push_back(std::move(r.name));
+    done.anchors.push_back(std::move(r.anchor));
+  }
+  space.report().add(done);
 }
 
 void balancing_lead::send(std::size_t worker, balancing_orders orders) const {
@@ -213,7 +239,12 @@ element_report report_of(chare_core& c, point_wait& w) {
   r.slot = w.slot;
   r.round = w.round;
   w.is_released = true;  // as it will be when the element migrates
-  r.is_anchored = array.space().rank_count() > 1 ? !c.can_leave_rank() : !c.can_depart();
+  const bool leaves_rank = array.space().rank_count() > 1;
+  r.is_anchored = leaves_rank ? !c.can_leave_rank() : !c.can_depart();
+  if (array.space().report().is_on()) {
+    r.name = array.name_of(c);
+    if (r.is_anchored) r.anchor = anchor_of(c, leaves_rank);
+  }
   w.is_released = false;
   if (!s.local->is_measured) array.begin_measuring(*s.local);
   r.load = array.load_of(c);
@@ -238,10 +269,15 @@ void follow_orders(local_elements& local, const balancing_orders& orders) {
   }
   if (std::ranges::all_of(local.at_point, [](const point_wait* w) { return w == nullptr; }))
     local.at_point.clear();
-  for (const auto& [slot, to] : orders.moves)
+  local.balancer = orders.balancer;
+  local.searches = 0;
+  for (const auto& [slot, to, why] : orders.moves)
     if (slot < released.size() && released[slot] != nullptr)
-      if (chare_core& c = *released[slot]->chare; c.can_depart_to(to))
+      if (chare_core& c = *released[slot]->chare; c.can_depart_to(to)) {
         c.element_state().departs_to = to;
+        c.element_state().cause = departure_cause::balancing;
+        c.element_state().reason = why;
+      }
   for (point_wait* w : released)
     if (w != nullptr) local.array->leave_point(*w->chare);
 }

@@ -153,6 +153,14 @@ bool chare_core::can_depart() {
   return can == m_state.coroutines && m_state.channels == nullptr;
 }
 
+std::vector<promise_base*> chare_core::movable_coroutines() {
+  std::vector<promise_base*> found;
+  for_each_wait([&found](promise_base& c) {
+    if (root_of(c).of_entry) found.push_back(&c);
+  });
+  return found;
+}
+
 void chare_core::rehome_coroutines(worker& to) {
   for_each_wait([&to](promise_base& c) { rehome(c, to); });
 }

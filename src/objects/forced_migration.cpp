@@ -44,6 +44,7 @@ bool draw_destination(chare_core& c) {
   --s.chances;
   if (space.owner().chaos(100) < space.forced().percent()) {
     const std::uint32_t others = std::uint32_t(space.workers().size()) - 1;
+    s.cause = departure_cause::chaos;
     s.departs_to = (s.local->index + 1 + space.owner().chaos(others)) % (others + 1);
     return true;
   }

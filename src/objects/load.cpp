@@ -9,14 +9,14 @@
 #include <starling/objects/detail/load_record.hpp>
 
 namespace starling::detail {
-namespace {
 
-/// Returns the chare to which a root coroutine belongs; null for one that belongs to none.
 chare_core* owner_of(promise_base& root) noexcept {
   if (root.of_chare) return &awaited_object<chare_core>(root);
   callback* const ended = root.of_entry ? callback_of(root) : nullptr;
   return ended == nullptr ? nullptr : static_cast<entry_callback*>(ended)->owner;
 }
+
+namespace {
 
 time_account* find_account(promise_base& root) noexcept {
   chare_core* const c = owner_of(root);

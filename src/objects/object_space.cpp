@@ -130,8 +130,10 @@ std::exception_ptr array_base::lost() {
 // --- all arrays
 
 object_space::object_space(runtime& owner)
-    : m_owner(owner), m_workers(workers_of(owner)), m_forced(owner),
-      m_worker_total(m_workers.size()), m_waiting(m_workers.size()) {}
+    : m_owner(owner), m_workers(workers_of(owner)), m_forced(owner), m_trace(owner),
+      m_report(owner), m_worker_total(m_workers.size()), m_waiting(m_workers.size()) {
+  m_trace.prepare(m_workers.size());
+}
 
 object_space::~object_space() {
   try {
@@ -239,6 +241,7 @@ void object_space::refuse_stranded() {
 void object_space::add_array(std::unique_ptr<array_base> made) {
   {
     std::lock_guard lock(m_mutex);
+    if (m_rank == 0) m_report.begin();
     m_array_of[made->id()] = made.get();
     m_reductions[made->id()] = {std::shared_ptr<void>(), &made->reductions()};  // never destroyed
     m_arrays.push_back(std::move(made));

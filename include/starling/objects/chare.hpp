@@ -86,6 +86,7 @@ class chare : public detail::chare_core {
   /// migrate to that rank
   void migrate_to(std::size_t to) {
     element_state().departs_to = detail::require_destination(*this, to);
+    element_state().cause = detail::departure_cause::request;
     array().request_departure(*this);
   }
   /// Returns an awaitable that completes at once, unless `migrate_to` has been called: then the

@@ -52,10 +52,15 @@ std::string_view name_of(verdict decision) noexcept {
 }
 
 std::string describe(const snapshot& loads, const migration& move) {
+  return describe(loads, move,
+                  "element " + std::to_string(move.id) + " of array " +
+                      std::to_string(loads.elements[move.element].array));
+}
+
+std::string describe(const snapshot& loads, const migration& move, std::string_view element) {
   const element_load& e = loads.elements[move.element];
-  return "element " + std::to_string(move.id) + " of array " + std::to_string(e.array) +
-         " migrates from " + place_text(loads, move.from) + " to " + place_text(loads, move.to) +
-         " because of " + std::string(name_of(move.why)) + ": host " +
+  return std::string(element) + " migrates from " + place_text(loads, move.from) + " to " +
+         place_text(loads, move.to) + " because of " + std::string(name_of(move.why)) + ": host " +
          seconds_text(e.host_seconds) + ", device " + seconds_text(e.device_seconds) + ", " +
          std::to_string(bytes_sent(loads, move.element, move.to)) + " bytes";
 }

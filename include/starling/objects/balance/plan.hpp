@@ -53,6 +53,9 @@ struct plan {
 
 /// Returns one sentence: the element, both workers with their ranks, and the reason with figures.
 [[nodiscard]] std::string describe(const snapshot& loads, const migration& move);
+/// As above; `element` names the element.
+[[nodiscard]] std::string describe(const snapshot& loads, const migration& move,
+                                   std::string_view element);
 /// Returns one sentence: the decision, with step times, gain and cost.
 [[nodiscard]] std::string describe(const snapshot& loads, const plan& result);
 

@@ -39,6 +39,9 @@ void cancel_channels(chare_core& c) noexcept;
 void refuse_offers(chare_core& c, const std::exception_ptr& why);
 [[nodiscard]] std::size_t count_left_over_offers(chare_core& c) noexcept;
 
+/// Why a chare is to migrate, for the timeline.
+enum class departure_cause : std::uint8_t { request, balancing, chaos };
+
 /// A coroutine of a chare that waits at a point where the chare may migrate. Stored in its frame.
 struct point_wait : described_wait {
   chare_core* chare = nullptr;
@@ -70,15 +73,17 @@ class chare_core {
     std::uint32_t coroutines = 0;  // coroutines of the chare that have begun and not ended
     bool is_doomed = false;        // deleted when the last of these coroutines has ended
     mailbox mail;
-    std::shared_ptr<channel_set> channels;   // null: no channels
-    std::unique_ptr<tracked_state> tracked;  // null: the chare has never migrated
-    std::unique_ptr<load_record> load;       // null: nothing has been measured
-    reduction_waits waits;                   // of a tracked chare's coroutines
-    std::uint32_t departs_to = stays;        // worker to which the chare is to migrate
-    point_wait* at_point = nullptr;          // of the coroutine that waits to migrate
-    std::uint64_t balance_skip = 0;          // next calls of load_balance() that return at once
-    bool has_left = false;                   // the chare is on another rank, this object remains
-    std::uint8_t chances = 0;                // left for migrations that chaos mode forces
+    std::shared_ptr<channel_set> channels;             // null: no channels
+    std::unique_ptr<tracked_state> tracked;            // null: the chare has never migrated
+    std::unique_ptr<load_record> load;                 // null: nothing has been measured
+    reduction_waits waits;                             // of a tracked chare's coroutines
+    std::uint32_t departs_to = stays;                  // worker to which the chare is to migrate
+    departure_cause cause = departure_cause::request;  // of `departs_to`
+    balance::reason reason = balance::reason::rearrangement;  // of departure_cause::balancing
+    point_wait* at_point = nullptr;  // of the coroutine that waits to migrate
+    std::uint64_t balance_skip = 0;  // next calls of load_balance() that return at once
+    bool has_left = false;           // the chare is on another rank, this object remains
+    std::uint8_t chances = 0;        // left for migrations that chaos mode forces
 
     static constexpr std::uint32_t stays = ~std::uint32_t{0};
     static constexpr std::uint32_t anywhere = stays - 1;  // a random worker, at random
@@ -97,6 +102,8 @@ class chare_core {
   [[nodiscard]] bool can_depart_to(std::size_t to);
   /// Destroys the coroutine that waits to migrate, as the chare has left the rank.
   void abandon_coroutine() noexcept;
+  /// Returns the coroutines with whose waits the chare can change its worker within the rank.
+  [[nodiscard]] std::vector<promise_base*> movable_coroutines();
   /// Resumes the coroutine that waits to migrate, if there is one.
   void resume_at_point() noexcept;
   /// Lets the chare's suspended coroutines resume on worker `to`.
@@ -142,6 +149,8 @@ struct alignas(64) local_elements {
   std::vector<chare_core*> elements;
   std::vector<point_wait*> at_point;  // of elements that wait in load_balance(), by slot
   ready_list early;                   // messages that arrived before the initial elements
+  std::string balancer;               // whose orders the worker has processed last
+  std::uint8_t searches = 0;          // of frames for anchors, since these orders: see anchor_of
   bool is_made = false;               // the initial elements exist
   bool takes_more = false;            // elements may still be inserted
   bool is_measured = false;           // the loads of the elements on this worker are measured

@@ -27,10 +27,13 @@ struct element_report {
   load_measurement load;  // since the last report
   element_number number;
   std::vector<sent_traffic> sent;  // to elements of the same array
+  // Only if there is a report of balancings:
+  std::string name;
+  std::string anchor;  // why the element is anchored
 
   template <class Archive>
   void serialize(Archive& ar) {
-    ar(worker, slot, round, is_anchored, load, number, sent);
+    ar(worker, slot, round, is_anchored, load, number, sent, name, anchor);
   }
 };
 
@@ -39,14 +42,16 @@ struct balancing_orders {
   struct move {
     std::uint32_t slot;
     std::uint32_t to;  // worker, among all ranks
+    balance::reason why;
   };
   std::vector<move> moves;
   std::uint32_t round = 0;  // an element may wait in the next round already
   std::uint64_t skip = 0;   // number of calls of load_balance() that return at once
+  std::string balancer;     // whose moves these are
 
   template <class Archive>
   void serialize(Archive& ar) {
-    ar(moves, round, skip);
+    ar(moves, round, skip, balancer);
   }
 };
 
@@ -63,20 +68,32 @@ class balancing_lead {
  private:
   [[nodiscard]] balance::snapshot snapshot_of(const std::vector<element_report>& reports) const;
   [[nodiscard]] std::uint64_t skip_after(bool has_moved);
-  void print(const balance::snapshot& loads, const balance::plan& found) const;
+  /// Whether the balancer is to be called, after a step of these loads.
+  [[nodiscard]] bool is_due(const balance::snapshot& loads);
+  /// Calls the balancer and notes its migrations in `orders`, which are by worker.
+  void balance(const balance::snapshot& loads, std::vector<element_report>& reports,
+               std::vector<balancing_orders>& orders);
+  /// Reports a balancing that began at `begin_ns`.
+  void note(const balance::snapshot& loads, const balance::plan& found,
+            std::vector<element_report>& reports, std::uint64_t begin_ns) const;
   void send(std::size_t worker, balancing_orders orders) const;
 
   array_base& m_array;
   std::unique_ptr<const balance::balancer> m_balancer;
   std::uint64_t m_interval = 0;  // 0: chosen by the schedule
   balance::schedule m_schedule;
+  std::uint64_t m_calls = 0;    // of load_balance() by each element
   std::uint64_t m_skipped = 0;  // calls between the last collective one and this one
   bool m_has_balanced = false;
-  bool m_prints = false;
 };
 
 /// Processes the orders of a worker for the elements that wait there. On that worker.
 void follow_orders(local_elements& local, const balancing_orders& orders);
+
+/// Returns why an element is anchored, with the source lines of the waits that anchor it: those of
+/// its other coroutines, or its own in load_balance(). `leaves_rank`: it could migrate to another
+/// rank only. On its worker, while one of its coroutines is in load_balance().
+[[nodiscard]] std::string anchor_of(chare_core& c, bool leaves_rank);
 
 /// Returns the report of an element that is about to wait, and begins a new measurement.
 [[nodiscard]] element_report report_of(chare_core& c, point_wait& w);

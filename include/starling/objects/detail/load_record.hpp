@@ -74,6 +74,9 @@ struct belonging_to {
   void await_resume() const noexcept {}
 };
 
+/// Returns the chare to which a root coroutine belongs; null for one that belongs to none.
+[[nodiscard]] chare_core* owner_of(promise_base& root) noexcept;
+
 /// Returns the record of an element; makes it if it has none, null if there is no memory.
 [[nodiscard]] load_record* record_of(chare_core& c) noexcept;
 

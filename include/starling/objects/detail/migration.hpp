@@ -5,6 +5,7 @@
 #include <memory>
 #include <utility>
 
+#include <starling/objects/detail/migration_trace.hpp>
 #include <starling/objects/detail/remote_tracked.hpp>
 
 /// Migration of elements, and the delivery of messages to them.
@@ -223,6 +224,7 @@ void array_of<T>::depart(local_elements& local, const key& k, T& element) {
   if (s.tracked == nullptr) leave_home(local, k, element);
   auto& e = entry(local.index, k);
   const location next{to, e.known.version + 1};
+  const traced_departure traced(element, next);
   if (leaves_rank) {
     if constexpr (migrates_between_ranks<T>)
       if (!send_element(*this, k, element, next)) return;
@@ -250,6 +252,8 @@ void array_of<T>::arrive(local_elements& local, const key& k, T& element, const 
   if (!local.is_measured) s.load.reset();  // ended while the element was under way
   e.known = now;
   e.element = &element;
+  if (space().trace().is_on()) [[unlikely]]
+    trace_arrival(element, now);
   if (e.home != worker_number(*local.home)) tell_location(local, e.home, k, nullptr);
   if constexpr (requires { element.after_migration(); }) element.after_migration();
   element.resume_at_point();

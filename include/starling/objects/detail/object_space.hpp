@@ -15,7 +15,9 @@
 
 #include <starling/core/detail/worker.hpp>
 #include <starling/core/runtime.hpp>
+#include <starling/objects/detail/balance_report.hpp>
 #include <starling/objects/detail/forced_migration.hpp>
+#include <starling/objects/detail/migration_trace.hpp>
 #include <starling/objects/detail/remote.hpp>
 
 namespace starling::detail {
@@ -47,6 +49,8 @@ class object_space {
   [[nodiscard]] std::size_t first_worker() const noexcept { return m_first_worker; }
   [[nodiscard]] std::size_t worker_total() const noexcept { return m_worker_total; }
   [[nodiscard]] forced_migrations& forced() noexcept { return m_forced; }
+  [[nodiscard]] migration_trace& trace() noexcept { return m_trace; }
+  [[nodiscard]] balance_report& report() noexcept { return m_report; }
   /// Returns whether chaos mode makes elements of this rank migrate.
   [[nodiscard]] bool forces_migrations() const noexcept {
     return m_forced.are_on() && m_rank_count == 1 && m_workers.size() > 1;
@@ -65,7 +69,8 @@ class object_space {
 
   // --- objects
   [[nodiscard]] object_id next_id() noexcept;
-  /// Keeps the array until the runtime ends; messages can name it from now on.
+  /// Keeps the array until the runtime ends; messages can name it from now on. The first array of
+  /// rank 0 begins the report of balancings. @throws option_error
   void add_array(std::unique_ptr<array_base> made);
   /// Keeps a value under its id until `forget` or the end of the runtime. `reductions`: the value's
   /// reduction tree, if it has one.
@@ -127,6 +132,8 @@ class object_space {
   runtime& m_owner;
   std::vector<worker*> m_workers;
   forced_migrations m_forced;
+  migration_trace m_trace;
+  balance_report m_report;
   std::atomic<job*> m_job{nullptr};  // not reset after the run, when the job sends nothing
   int m_rank = 0;
   int m_rank_count = 1;
