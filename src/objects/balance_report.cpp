@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <starling/objects/detail/balance_report.hpp>
 
+#include <sys/types.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <span>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -87,6 +91,17 @@ void print(const balancing_record& done) {
 }
 
 // --- file
+
+/// Returns false if not all of `text` could be written, with the reason in errno.
+bool write_at(int file, std::size_t position, const std::string& text) {
+  for (std::size_t done = 0; done < text.size();) {
+    const ssize_t count =
+        ::pwrite(file, text.data() + done, text.size() - done, off_t(position + done));
+    if (count < 0 && errno != EINTR) return false;
+    if (count > 0) done += std::size_t(count);
+  }
+  return true;
+}
 
 /// Returns a JSON array of `text_of(row)` of each row.
 template <class Rows, class Text>
@@ -172,13 +187,16 @@ void balance_report::add(const balancing_record& done) {
 }
 
 bool balance_report::append(const std::string& text) {
-  std::FILE* const file = m_file.get();
-  if (std::fseek(file, m_end, SEEK_SET) != 0) return false;
-  if (std::fwrite(text.data(), 1, text.size(), file) != text.size()) return false;
-  m_end += long(text.size());
-  if (std::fwrite(end_of_file.data(), 1, end_of_file.size(), file) != end_of_file.size())
-    return false;
-  return std::fflush(file) == 0;
+  const int file = ::fileno(m_file.get());
+  if (write_at(file, m_end, text + std::string(end_of_file))) {
+    m_end += text.size();
+    return true;
+  }
+  const int reason = errno;
+  if (m_end != 0 && ::ftruncate(file, off_t(m_end)) == 0)
+    static_cast<void>(write_at(file, m_end, std::string(end_of_file)));
+  errno = reason;
+  return false;
 }
 
 }  // namespace starling::detail

@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the option balance-report shows of balancings.
+#include <sys/resource.h>
+
 #include <algorithm>
+#include <csignal>
+#include <cstdint>
 #include <cstdlib>
+#include <filesystem>
 #include <set>
 #include <sstream>
 #include <string>
@@ -194,6 +199,56 @@ TEST_P(balance_reports, print_tables_reasons_and_names) {
     if (words >> prefix >> worker >> before >> after) in_table.insert(worker);
   }
   EXPECT_EQ(in_table.size(), std::size_t(workers)) << text;
+}
+
+/// Limits the size of files while it exists: the next write fails, as on a full disk.
+class file_limit {
+ public:
+  explicit file_limit(rlim_t bytes) : m_handler(::signal(SIGXFSZ, SIG_IGN)) {
+    ::getrlimit(RLIMIT_FSIZE, &m_before);
+    const rlimit now{bytes, m_before.rlim_max};
+    ::setrlimit(RLIMIT_FSIZE, &now);
+  }
+  ~file_limit() {
+    ::setrlimit(RLIMIT_FSIZE, &m_before);
+    static_cast<void>(::signal(SIGXFSZ, m_handler));
+  }
+  file_limit(const file_limit&) = delete;
+  file_limit& operator=(const file_limit&) = delete;
+
+ private:
+  sighandler_t m_handler;
+  rlimit m_before{};
+};
+
+TEST(balance_report, ends_with_a_message_when_the_disk_is_full) {
+  const scratch_folder folder;
+  const std::string file = folder.path() + "/report.json";
+  runtime_options options = options_with(1);
+  options.extra["balance-report"] = file;
+  runtime rt(options);
+  detail::balance_report report(rt);
+  balance::snapshot loads;
+  loads.workers = {{.rank = 0}};
+  loads.elements = {{.host_seconds = 1}};
+  const auto plan = balance::make_balancer("greedy")->balance(loads);
+  report.begin();
+  for (int call = 1; call <= 2; ++call)
+    report.add({"one", 1, "greedy", std::uint64_t(call), loads, plan, {"one[0]"}, {""}});
+  testing::internal::CaptureStderr();
+  {
+    const file_limit limit(std::filesystem::file_size(file) + 50);
+    report.add({"one", 1, "greedy", 3, loads, plan, {"one[0]"}, {""}});
+  }
+  report.add({"one", 1, "greedy", 4, loads, plan, {"one[0]"}, {""}});
+  const std::string text = testing::internal::GetCapturedStderr();
+  EXPECT_NE(text.find("the report of balancings ends, as " + file + " cannot be written: "),
+            std::string::npos)
+      << text;
+  EXPECT_EQ(std::ranges::count(text, '\n'), 1) << text;
+  const json history = parsed(file);  // as after the second balancing
+  ASSERT_EQ(history.at("balancings").size(), 2u);
+  EXPECT_EQ(history["balancings"][1].at("call"), 2);
 }
 
 TEST(balance_report, summarises_the_loads_of_many_workers) {

@@ -51,7 +51,7 @@ void describe(CLI::App& app, choices& into) {
   app.add_option("--balancing", into.balancing,
                  "Of the report of a run: use the loads before balancing N (default: the last)")
       ->option_text("N")
-      ->check(CLI::PositiveNumber)
+      ->check(CLI::Range(1, 1'000'000'000))
       ->needs(file);
   app.add_option("--balancer", into.balancers,
                  fmt::format("Balancers, separated by commas (default: all): {}",

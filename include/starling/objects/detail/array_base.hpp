@@ -149,12 +149,12 @@ struct alignas(64) local_elements {
   std::vector<chare_core*> elements;
   std::vector<point_wait*> at_point;  // of elements that wait in load_balance(), by slot
   ready_list early;                   // messages that arrived before the initial elements
-  std::string balancer;               // whose orders the worker has processed last
-  std::uint8_t searches = 0;          // of frames for anchors, since these orders: see anchor_of
   bool is_made = false;               // the initial elements exist
   bool takes_more = false;            // elements may still be inserted
   bool is_measured = false;           // the loads of the elements on this worker are measured
   reduction_site* reductions = nullptr;
+  std::string balancer;       // whose orders the worker has processed last
+  std::uint8_t searches = 0;  // of frames for anchors, since these orders: see anchor_of
 
   [[nodiscard]] bool has_tracked() const noexcept { return (specials() & tracks) != 0; }
   [[nodiscard]] std::uint8_t specials() const noexcept {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <memory>
@@ -39,14 +40,15 @@ class balance_report {
   /// before the first `add`. @throws option_error
   void begin();
   /// Prints a balancing or adds it to the file, which is valid JSON after each call. A failed write
-  /// is reported on stderr and ends the report. On worker 0 of rank 0.
+  /// is reported on stderr and ends the report with the balancing before. On worker 0 of rank 0.
   void add(const balancing_record& done);
 
  private:
   struct closer {
     void operator()(std::FILE* file) const noexcept { std::fclose(file); }
   };
-  /// Writes `text` in place of the end of the file, and the end behind it.
+  /// Writes `text` in place of the end of the file, and the end behind it. If that fails, the file
+  /// remains as it was, and errno has the reason.
   [[nodiscard]] bool append(const std::string& text);
 
   bool m_prints = false;
@@ -54,7 +56,7 @@ class balance_report {
   bool m_has_begun = false;
   bool m_is_empty = true;
   std::unique_ptr<std::FILE, closer> m_file;
-  long m_end = 0;  // position of the end of the file, which the next balancing replaces
+  std::size_t m_end = 0;  // position of the end of the file, which the next balancing replaces
 };
 
 }  // namespace starling::detail
