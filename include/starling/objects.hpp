@@ -5,6 +5,7 @@
 #include <starling/objects/archive.hpp>
 #include <starling/objects/channel.hpp>
 #include <starling/objects/chare.hpp>
+#include <starling/objects/checkpoint.hpp>
 #include <starling/objects/codec.hpp>
 #include <starling/objects/create.hpp>
 #include <starling/objects/entry.hpp>

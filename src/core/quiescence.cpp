@@ -52,17 +52,21 @@ void scheduler_impl::check_quiescence() noexcept {
   runtime_registry::instance().became_quiescent(*this);
 }
 
-void scheduler_impl::resume_at_quiescence(promise_base& c) {
+void scheduler_impl::resume_at_quiescence(promise_base& c, bool before_others) {
   std::lock_guard lock(m_root_mutex);
   // The worker of `c` is awake, and checks the list when it falls asleep.
-  m_quiescence_waiters.push(c);
+  (before_others ? m_first_waiters : m_quiescence_waiters).push(c);
 }
 
 /// Resumes the coroutines that wait for quiescence, if the scheduler is quiescent. False: no
 /// coroutine waits for it. Requires m_root_mutex.
 bool scheduler_impl::release_quiescence_waiters() noexcept {
-  if (m_quiescence_waiters.empty()) return false;
+  if (m_first_waiters.empty() && m_quiescence_waiters.empty()) return false;
   if (!is_quiescent_but_for_sleeps()) return true;
+  if (promise_base* first = m_first_waiters.pop()) {
+    schedule_from_outside(*first);
+    return true;
+  }
   while (promise_base* c = m_quiescence_waiters.pop()) schedule_from_outside(*c);
   return true;
 }

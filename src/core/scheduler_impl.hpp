@@ -118,7 +118,7 @@ class scheduler_impl {
   }
   void report_unhandled(std::exception_ptr error) noexcept;
   /// Makes `c`, a suspended coroutine of this scheduler, ready once no work runs or is in flight.
-  void resume_at_quiescence(promise_base& c);
+  void resume_at_quiescence(promise_base& c, bool before_others);
   /// Ends the waits of all outside threads with `error`; without such a thread, stores it.
   void end_run(std::exception_ptr error) noexcept;
   /// Returns whether `end_run` has ended the run, and no thread has begun another run since.
@@ -207,6 +207,7 @@ class scheduler_impl {
   std::condition_variable m_root_changed;
   std::vector<sync_root*> m_roots;  // blocked threads
   ready_list m_quiescence_waiters;  // coroutines that wait for quiescence
+  ready_list m_first_waiters;       // coroutines that are resumed one by one before them
   int m_drains = 0;                 // 1 while the destructor waits
   int m_idle_waits = 0;             // threads in wait_idle()
   std::uint64_t m_quiescences = 0;  // times that the run became quiescent while a thread waited

@@ -260,7 +260,9 @@ void report_unhandled(worker& here, std::exception_ptr error) noexcept {
   here.owner().report_unhandled(std::move(error));
 }
 
-void resume_at_quiescence(promise_base& c) { c.home->owner().resume_at_quiescence(c); }
+void resume_at_quiescence(promise_base& c, bool before_others) {
+  c.home->owner().resume_at_quiescence(c, before_others);
+}
 
 void end_run(worker& here, std::exception_ptr error) noexcept {
   here.owner().end_run(std::move(error));

@@ -66,7 +66,8 @@ void add_anchored(std::string& text, const balancing_record& done) {
   std::size_t count = 0;
   for (std::size_t i = 0; i < done.anchors.size(); ++i) {
     if (done.anchors[i].empty() || ++count > most_lines) continue;
-    text += fmt::format("starling:   {} is anchored: {}\n", done.names[i], done.anchors[i]);
+    text += fmt::format("starling:   {} is anchored{}: {}\n", done.names[i],
+                        done.loads.elements[i].is_anchored ? "" : " to its rank", done.anchors[i]);
   }
   if (count > most_lines)
     text += fmt::format("starling:   and {} more are anchored\n", count - most_lines);

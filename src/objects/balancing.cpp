@@ -101,7 +101,8 @@ balance::snapshot balancing_lead::snapshot_of(const std::vector<element_report>&
                           .state_bytes = r.load.state_bytes,
                           .position = r.load.position,
                           .has_position = r.load.has_position,
-                          .is_anchored = r.is_anchored});
+                          .is_anchored = r.is_anchored,
+                          .is_bound_to_rank = r.is_bound_to_rank});
   add_traffic(s, reports, steps);
   return s;
 }
@@ -240,10 +241,11 @@ element_report report_of(chare_core& c, point_wait& w) {
   r.round = w.round;
   w.is_released = true;  // as it will be when the element migrates
   const bool leaves_rank = array.space().rank_count() > 1;
-  r.is_anchored = leaves_rank ? !c.can_leave_rank() : !c.can_depart();
+  r.is_anchored = !c.can_depart();
+  r.is_bound_to_rank = leaves_rank && !c.can_leave_rank();
   if (array.space().report().is_on()) {
     r.name = array.name_of(c);
-    if (r.is_anchored) r.anchor = anchor_of(c, leaves_rank);
+    if (r.is_anchored || r.is_bound_to_rank) r.anchor = anchor_of(c, leaves_rank);
   }
   w.is_released = false;
   if (!s.local->is_measured) array.begin_measuring(*s.local);
@@ -258,17 +260,9 @@ element_report report_of(chare_core& c, point_wait& w) {
 
 void follow_orders(local_elements& local, const balancing_orders& orders) {
   if (local.array->is_closed()) return;
-  // An element that has arrived from another worker may wait in the next round already.
-  std::vector<point_wait*> released(local.at_point.size());
-  for (std::size_t slot = 0; slot < released.size(); ++slot) {
-    point_wait*& w = local.at_point[slot];  // null: its element was destroyed
-    if (w == nullptr || w->round != orders.round) continue;
-    w->is_released = true;
-    w->chare->element_state().balance_skip = orders.skip;
-    std::swap(w, released[slot]);
-  }
-  if (std::ranges::all_of(local.at_point, [](const point_wait* w) { return w == nullptr; }))
-    local.at_point.clear();
+  const std::vector<point_wait*> released = release_round(local, orders.round);
+  for (point_wait* w : released)
+    if (w != nullptr) w->chare->element_state().balance_skip = orders.skip;
   local.balancer = orders.balancer;
   local.searches = 0;
   for (const auto& [slot, to, why] : orders.moves)

@@ -342,6 +342,12 @@ void cancel_channels(chare_core& c) noexcept {
     (*e)->cancel();
 }
 
+bool has_open_transfers(chare_core& c) noexcept {
+  return count_left_over_offers(c) != 0 ||
+         (c.element_state().channels != nullptr &&
+          std::ranges::any_of(c.element_state().channels->ends, &channel_end::receives));
+}
+
 std::size_t count_left_over_offers(chare_core& c) noexcept {
   if (c.element_state().channels == nullptr) return 0;
   std::size_t n = c.element_state().channels->unclaimed.size();

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <exception>
 #include <stdexcept>
 #include <utility>
@@ -44,12 +45,19 @@ std::uint32_t require_destination(chare_core& c, std::size_t to) {
   return static_cast<std::uint32_t>(to);
 }
 
+void throw_two_locations(const std::string& chare) {
+  throw archive_error("two locations of " + chare +
+                      " have the same version: a hint of another rank is wrong");
+}
+
 void throw_numbered_twice(const std::string& chare) {
   throw std::logic_error("starling: two messages to " + chare + " have the same number");
 }
 
 void throw_cannot_depart(const std::string& chare) {
-  throw usage_error(chare + ": before_migration must not start tasks or make channels");
+  throw usage_error(chare +
+                    ": before_migration must not start tasks or make channels, nor choose a "
+                    "worker to which the element cannot depart now");
 }
 
 void throw_migrated(const char* call, const std::string& chare) {
@@ -91,6 +99,13 @@ bool chare_core::can_leave_rank() noexcept {
   return root.of_entry && !root.has_caller && m_state.local->array->has_resumed();
 }
 
+bool chare_core::resumes_after_restart() const {
+  const point_wait* const w = m_state.at_point;
+  if (m_state.coroutines != 1 || w == nullptr || !w->is_checkpoint) return false;
+  const promise_base& root = root_of(*w->waiting);
+  return root.of_entry && !root.has_caller && m_state.local->array->has_resumed();
+}
+
 bool chare_core::can_depart_to(std::size_t to) {
   const bool leaves_rank = m_state.local->array->locate_worker(to).local->home == nullptr;
   return leaves_rank ? can_leave_rank() : can_depart();
@@ -114,13 +129,27 @@ void chare_core::resume_at_point() noexcept {
 void point_wait::enlist() {
   chare_core::state& s = chare->element_state();
   if (s.at_point != nullptr)
-    throw usage_error("load_balance() or migration_point(): another coroutine of " +
+    throw usage_error("load_balance(), checkpoint() or migration_point(): another coroutine of " +
                       s.local->array->name_of(*chare) + " is in it");
   if (!is_released) {
     s.local->at_point.push_back(this);
     slot = static_cast<std::uint32_t>(s.local->at_point.size() - 1);
   }
   s.at_point = this;
+}
+
+std::vector<point_wait*> release_round(local_elements& local, std::uint32_t round) {
+  // An element that has arrived from another worker may wait in the next round already.
+  std::vector<point_wait*> released(local.at_point.size());
+  for (std::size_t slot = 0; slot < released.size(); ++slot) {
+    point_wait*& w = local.at_point[slot];  // null: its element was destroyed
+    if (w == nullptr || w->round != round) continue;
+    w->is_released = true;
+    std::swap(w, released[slot]);
+  }
+  if (std::ranges::all_of(local.at_point, [](const point_wait* w) { return w == nullptr; }))
+    local.at_point.clear();
+  return released;
 }
 
 bool point_wait::withdraw() noexcept {

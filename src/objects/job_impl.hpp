@@ -62,7 +62,12 @@ class job_impl final : public job, private poller {
   void cancel_receive(transfer& t) noexcept override { m_network.cancel_receive(t); }
   void note_received() noexcept override { bump(m_traffic.transfers_over); }
   void end_run(const std::exception_ptr& error) noexcept override;
-  void resume_at_quiescence(promise_base& c) override { m_quiescence.resume_at_quiescence(c); }
+  void resume_at_quiescence(promise_base& c) override {
+    m_quiescence.resume_at_quiescence(c, false);
+  }
+  void resume_first_at_quiescence(promise_base& c) override {
+    m_quiescence.resume_at_quiescence(c, true);
+  }
 
   // --- the end of the run, by the threads that called `run`
   /// On all ranks except rank 0: waits until rank 0 ends the run and returns the status of the run.

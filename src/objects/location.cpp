@@ -7,11 +7,20 @@ namespace starling::detail {
 /// of the home opens the sequence of a sender: the sender's first messages go by way of the home,
 /// so that they keep their order behind those that it sent without a number.
 bool arrival_order::is_next(const ticket& t) {
+  if (t.is_last && !follows_urgent(t)) return false;
   const bool is_homed = t.home_number != 0;
   if (is_homed && of_home(t).expected != t.home_number) return false;
   if (!t.has_sender()) return is_homed;
   const std::uint64_t expected = of_sender(t).expected;
   return expected == t.number || (is_homed && expected == 0);
+}
+
+/// Whether the urgent messages before this one, which has the flag `is_last`, have been taken.
+bool arrival_order::follows_urgent(const ticket& t) const {
+  if (m_home[std::size_t(priority::high)].expected <= t.home_urgent) return false;
+  if (t.urgent == 0) return true;
+  const auto urgent = m_senders.find(key_of({.sender = t.sender, .priority = priority::high}));
+  return urgent != m_senders.end() && urgent->second.expected > t.urgent;
 }
 
 bool arrival_order::was_used(const ticket& t) {
@@ -42,9 +51,10 @@ bool arrival_order::add(tracked_item& m) {
   if (!is_next(t)) return hold(m);
   advance(m);
   // Each ready message may be the one for which the next ones of its two sequences wait. Messages
-  // that become ready are appended to the list and looked at in turn.
+  // that become ready are appended to the list and looked at in turn. A message with the flag
+  // `is_last` waits for urgent ones, too.
   for (tracked_item* ready = &m; ready != nullptr; ready = ready->next) {
-    take_held(of_home(ready->position));
+    for (sequence& of : m_home) take_held(of);
     if (ready->position.has_sender()) take_held(of_sender(ready->position));
   }
   return true;
@@ -77,6 +87,16 @@ tracked_item* arrival_order::drop_one() noexcept {
   return nullptr;
 }
 
+std::size_t arrival_order::count_held() const noexcept {
+  std::size_t n = 0;
+  const auto count = [&n](const sequence& s) {
+    for (const tracked_item* m = s.held; m != nullptr; m = m->next) ++n;
+  };
+  for (const sequence& s : m_home) count(s);
+  for (const auto& [sender, s] : m_senders) count(s);
+  return n;
+}
+
 std::uint32_t route(location_entry& e, std::uint32_t sender, std::uint32_t home,
                     starling::priority priority, ticket& t) noexcept {
   const auto p = std::size_t(priority);
@@ -88,15 +108,24 @@ std::uint32_t route(location_entry& e, std::uint32_t sender, std::uint32_t home,
   return e.known.worker;
 }
 
+void route_last(location_entry& e, std::uint32_t sender, ticket& t) noexcept {
+  t.number = ++e.sent[std::size_t(priority::normal)];
+  t.sender = sender;
+  t.priority = priority::normal;
+  t.is_last = true;
+  t.urgent = e.sent[std::size_t(priority::high)];
+}
+
 void number_at_home(location_entry& e, ticket& t) noexcept {
   t.home_number = ++e.homed[std::size_t(t.priority)];
-  t.version = e.known.version;
   t.is_forwarded = true;
+  if (t.is_last) t.home_urgent = e.homed[std::size_t(priority::high)];
 }
 
 arrival decide(const location_entry& e, ticket& t) noexcept {
   if (e.here != nullptr) return arrival::accept;
-  if (t.version > e.known.version) return arrival::hold;  // under way to this worker
+  if (t.version > e.known.version) return arrival::hold;     // under way to this worker
+  if (t.version == e.known.version) return arrival::refuse;  // it would go in a circle
   t.version = e.known.version;
   t.is_forwarded = true;
   return arrival::forward;

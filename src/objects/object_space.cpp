@@ -104,6 +104,11 @@ void array_base::list_lost_messages(std::string& text, std::size_t& count) {
         n != 0 && ++count <= most_named)
       text += (count > 1 ? ", " : "") + std::to_string(n) + " to elements of " + m_type +
               " that were never inserted";
+    list_held(local, [&](const std::string& element, std::size_t n) {
+      if (++count <= most_named)
+        text += (count > 1 ? ", " : "") + std::to_string(n) + " to " + element +
+                " that wait for earlier ones";
+    });
     std::vector<chare_core*> elements = tracked_on(local);
     elements.insert(elements.end(), local.elements.begin(), local.elements.end());
     for (chare_core* c : elements) {

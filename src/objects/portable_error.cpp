@@ -59,6 +59,7 @@ const std::array known_errors{
 constexpr std::uint32_t entry_error_kind = 1001;
 constexpr std::uint32_t exit_kind = 1002;
 constexpr std::uint32_t rank_failure_kind = 1003;
+constexpr std::uint32_t checkpoint_kind = 1004;
 
 std::uint32_t kind_of(const std::exception& e) {
   for (std::size_t i = 0; i < known_errors.size(); ++i)
@@ -75,6 +76,8 @@ portable_error portable_error::of(const std::exception_ptr& error) {
     return {exit_kind, e.status(), {}, {}};
   } catch (const rank_failure& e) {
     return {rank_failure_kind, e.rank(), {}, e.what()};
+  } catch (const checkpoint_error& e) {
+    return {checkpoint_kind, int(e.fault()), {}, e.what()};
   } catch (const entry_error& e) {
     return {entry_error_kind, 0, {}, e.what()};
   } catch (const std::exception& e) {
@@ -88,6 +91,8 @@ portable_error portable_error::of(const std::exception_ptr& error) {
 std::exception_ptr portable_error::revive(int from) const {
   if (kind == exit_kind) return std::make_exception_ptr(run_exited(number));
   if (kind == rank_failure_kind) return std::make_exception_ptr(rank_failure(text, number));
+  if (kind == checkpoint_kind)
+    return std::make_exception_ptr(checkpoint_error(checkpoint_fault(number), text));
   const std::string origin = "on rank " + std::to_string(from) + ": ";
   if (kind == entry_error_kind)
     return std::make_exception_ptr(

@@ -109,10 +109,10 @@ void quiescence_detector::tell(int rank, const V&... values) {
   m_job.send(rank, make_remote<Handler>({}, values...));
 }
 
-void quiescence_detector::resume_at_quiescence(promise_base& c) {
+void quiescence_detector::resume_at_quiescence(promise_base& c, bool before_others) {
   {
     const std::lock_guard guard(m_mutex);
-    if (!m_is_over) m_waiting.push(c);
+    if (!m_is_over) (before_others ? m_first : m_waiting).push(c);
     // The run is over: waits for the quiescence of this rank only.
     if (m_is_over) return detail::resume_at_quiescence(c);
   }
@@ -125,6 +125,7 @@ void quiescence_detector::release_all() noexcept {
     const std::lock_guard guard(m_mutex);
     m_is_over = true;
     m_counted = 0;
+    while (promise_base* c = m_first.pop()) released.push(*c);
     while (promise_base* c = m_waiting.pop()) released.push(*c);
   }
   while (promise_base* c = released.pop()) schedule(*c);
@@ -217,6 +218,10 @@ void quiescence_detector::conclude() {
     for (int rank = 0; rank < m_job.size(); ++rank) tell<stranded_arrival>(rank);
     return;
   }
+  if (release_first()) {  // the others wait for the next quiescence
+    if (m_counts.waiting != 0 || m_is_first_left || was_wanted) on_wanted();
+    return;
+  }
   if (m_counts.waiting != 0) {
     for (int rank = 1; rank < m_job.size(); ++rank)
       tell<quiescence_arrival>(rank, m_quiescences + 1);
@@ -225,6 +230,18 @@ void quiescence_detector::conclude() {
     return report_hang();
   }
   if (was_wanted) on_wanted();
+}
+
+/// Makes one of the coroutines ready that wait before the others. Returns false if there is none.
+bool quiescence_detector::release_first() noexcept {
+  promise_base* first = nullptr;
+  {
+    const std::lock_guard guard(m_mutex);
+    first = m_first.pop();
+    m_is_first_left = !m_first.empty();
+  }
+  if (first != nullptr) schedule(*first);
+  return first != nullptr;
 }
 
 void quiescence_detector::on_quiescence(std::uint64_t count) {

@@ -61,7 +61,8 @@ class quiescence_detector {
       : m_job(by), m_space(space), m_traffic(traffic), m_flow(flow) {}
 
   /// Any thread: makes a coroutine, about to be suspended, ready when all ranks are quiescent.
-  void resume_at_quiescence(promise_base& c);
+  /// `before_others`: only on rank 0; other coroutines then wait for the next quiescence.
+  void resume_at_quiescence(promise_base& c, bool before_others);
   /// Any thread: makes all waiting coroutines ready, as an error or exit_run has ended the run.
   void release_all() noexcept;
   /// Any thread of rank 0: starts waves to detect a hang, unless they are in progress.
@@ -98,6 +99,7 @@ class quiescence_detector {
   [[nodiscard]] std::uint64_t will_have_ended() const noexcept;
   void answer();
   void conclude();
+  [[nodiscard]] bool release_first() noexcept;
   void report_hang();
 
   job& m_job;
@@ -107,6 +109,7 @@ class quiescence_detector {
 
   std::mutex m_mutex;
   ready_list m_waiting;                   // guarded by m_mutex
+  ready_list m_first;                     // guarded by m_mutex: resumed one by one before these
   std::size_t m_counted = 0;              // guarded by m_mutex: coroutines counted by the last wave
   bool m_is_over = false;                 // guarded by m_mutex: no coroutine waits any more
   std::atomic<bool> m_is_looking{false};  // claimed by one caller of `look`
@@ -122,8 +125,9 @@ class quiescence_detector {
 
   // Used on rank 0 only.
   bool m_is_active = false;
-  bool m_was_wanted = false;   // on_wanted() was called since `m_is_active` was set
-  quiescence_counts m_before;  // sums of the last wave
+  bool m_is_first_left = false;  // `m_first` was not empty at the last quiescence
+  bool m_was_wanted = false;     // on_wanted() was called since `m_is_active` was set
+  quiescence_counts m_before;    // sums of the last wave
   bool m_has_before = false;
   int m_undescribed = 0;
   std::vector<std::string> m_descriptions;  // by rank

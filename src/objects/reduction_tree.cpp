@@ -12,6 +12,28 @@
 #include "rank_tree.hpp"
 
 namespace starling::detail {
+namespace {
+
+/// Farthest that a reduction may be ahead of those which are open: limits the memory that a message
+/// of another rank can demand. Contributions of one element may overtake each other, but not so
+/// many.
+constexpr std::uint32_t farthest = std::uint32_t{1} << 20;
+
+}  // namespace
+
+bool reduction_queue::awaits(std::uint32_t sequence, std::size_t contributors) const noexcept {
+  if (is_over(sequence)) return false;
+  if (is_open(sequence)) return m_open[sequence - m_first].missing != 0;
+  return contributors != 0 && sequence - next() < farthest;
+}
+
+bool reduction_queue::can_leave(std::uint32_t sequence, std::size_t contributors) const noexcept {
+  if (contributors == 0 || is_over(sequence)) return false;
+  if (!is_open(sequence)) return sequence - next() < farthest;
+  for (std::size_t i = sequence - m_first; i < m_open.size(); ++i)
+    if (m_open[i].missing == 0) return false;
+  return true;
+}
 
 void reduction_queue::add(std::uint32_t sequence, result share) {
   reduction& r = m_open[sequence - m_first];
@@ -48,6 +70,19 @@ void reduction_site::leave(std::uint32_t next_reduction) {
   --m_contributors;
   m_queue.leave(next_reduction);
   pass_up();
+}
+
+void reduction_site::require_awaited(std::uint32_t sequence) const {
+  if (!m_queue.awaits(sequence, m_contributors))
+    throw archive_error("a contribution of another rank to a reduction that does not await it");
+}
+
+void reduction_site::leave_tracked(std::uint32_t next_reduction) {
+  if (!m_queue.can_leave(next_reduction, m_contributors))
+    throw archive_error(
+        "an element of another rank is destroyed that has contributed to reductions which do not "
+        "exist");
+  leave(next_reduction);
 }
 
 void reduction_site::participate(std::uint32_t sequence) {

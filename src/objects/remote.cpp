@@ -36,10 +36,10 @@ constinit thread_local job* t_written_for = nullptr;
 /// Scope in which proxies that the calling thread reads from a message belong to space `s`.
 class within_space {
  public:
-  explicit within_space(object_space& s) noexcept : m_before(std::exchange(t_space, &s)) {}
+  explicit within_space(object_space& s) noexcept : m_before(set_receiving_space(&s)) {}
   within_space(const within_space&) = delete;
   within_space& operator=(const within_space&) = delete;
-  ~within_space() { t_space = m_before; }
+  ~within_space() { static_cast<void>(set_receiving_space(m_before)); }
 
  private:
   object_space* m_before;
@@ -66,6 +66,18 @@ const remote_function& remote_function_at(std::uint32_t number, remote_function:
   return (*all)[number];
 }
 
+std::string_view name_of_remote_function(std::uint32_t number) {
+  const std::lock_guard guard(functions().lock);
+  return functions().all.at(number).name;
+}
+
+remote_function find_remote_function(std::string_view name, remote_function::kind kind) {
+  const std::lock_guard guard(functions().lock);
+  for (const remote_function& f : functions().all)
+    if (f.what == kind && f.name == name) return f;
+  throw archive_error("this program has no " + std::string(name));
+}
+
 remote_function_list agree_on_remote_functions() {
   const std::lock_guard guard(functions().lock);
   const auto* agreed = functions().agreed.load(std::memory_order_relaxed);
@@ -88,6 +100,8 @@ void require_end(const input_archive& ar) {
     throw archive_error("a message of another rank: " + std::to_string(ar.left_over()) +
                         " bytes are left behind its arguments");
 }
+
+object_space* set_receiving_space(object_space* s) noexcept { return std::exchange(t_space, s); }
 
 object_space& receiving_space() {
   if (t_space == nullptr)

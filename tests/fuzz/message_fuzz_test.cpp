@@ -52,6 +52,25 @@ struct word : chare<word, std::string> {
   number m_number;
 };
 
+/// Migrates between ranks, with messages that it has not awaited.
+struct nomad : chare<nomad> {
+  explicit nomad(number n) : m_value(n) {}
+  explicit nomad(migrated) {}
+  template <class Archive>
+  void serialize(Archive& ar) {
+    ar(m_value);
+  }
+  awaited letter(number n);
+  void go(int to) { migrate_to(std::size_t(to)); }
+  number value() const { return m_value; }
+  task<number> read() { co_return co_await when<&nomad::letter>() + m_value; }
+  task<number> reduced() { co_return co_await reduce(m_value, reduction::sum()); }
+  task<> balance() { co_await load_balance(); }
+
+ private:
+  number m_value = 0;
+};
+
 number twice(number n) { return 2 * n; }
 
 task<number> ask_nodes(chare_array<node> nodes) {
@@ -85,6 +104,27 @@ task<number> reduce_over_nodes(chare_array<node> nodes) {
   co_return reduced.front() + co_await std::move(answer);
 }
 
+task<number> migrate_nomads(chare_array<nomad> nomads) {
+  number total = 0;
+  for (int hop = 1; hop < 4; ++hop) {
+    std::vector<future<number>> values;
+    for (int i = 0; i < 5; ++i) {
+      nomads[i].invoke<&nomad::letter>(number(hop));
+      nomads[i].invoke<&nomad::go>((i + hop) % ranks);
+      for (int n = 0; n < 3; ++n) values.push_back(nomads[i].call<&nomad::value>());
+      values.push_back(nomads[i].call<&nomad::read>());
+      values.push_back(nomads[i].call<&nomad::reduced>());
+    }
+    for (const number value : co_await when_all(std::move(values))) total += value;
+    nomads.invoke<&nomad::balance>();
+    co_await quiescence();
+  }
+  nomads[1].destroy();
+  nomads.destroy();
+  co_await quiescence();
+  co_return total;
+}
+
 /// Uses every kind of message between ranks.
 task<int> lead(runtime& rt) {
   const auto data = make_read_only(rt, std::vector<number>{5, 6, 7});
@@ -104,6 +144,7 @@ task<int> lead(runtime& rt) {
   co_await quiescence();
   for (int r = 0; r < ranks; ++r) total += co_await async<&twice>(rank(r), number(21));
   total += co_await reduce_over_nodes(nodes);
+  total += co_await migrate_nomads(create_array<nomad>(rt, 5, placement::block, number(7)));
   static_cast<void>(total);  // not checked: the damage may have changed a number
   co_return 0;
 }

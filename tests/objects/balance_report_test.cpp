@@ -3,10 +3,12 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <atomic>
 #include <csignal>
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
+#include <memory>
 #include <set>
 #include <sstream>
 #include <string>
@@ -174,6 +176,50 @@ TEST_P(balance_reports, name_the_line_of_the_wait_that_anchors_an_element) {
   if (GetParam().ranks == 1) return;
   EXPECT_NE(found.at("why")[1].get<std::string>().find("has a caller"), std::string::npos);
   EXPECT_NE(found.at("why")[1].get<std::string>().find(place), std::string::npos);
+}
+
+/// Makes coroutines that wait and end, one after the other.
+task<int> wait_once() {
+  co_await yield();
+  co_return 1;
+}
+task<> churn(std::shared_ptr<std::atomic<bool>> is_over) {
+  while (!*is_over) {
+    future<int> first = spawn(wait_once());
+    co_await wait_once();
+    co_await std::move(first);
+  }
+}
+
+TEST_P(balance_reports, find_the_waits_while_all_workers_make_and_end_coroutines) {
+  const report_option option(file());
+  first_rank rt(GetParam());
+  constexpr int elements = 12, rounds = 10;
+  const auto all = create_array<anchored>(rt, elements, placement::round_robin);
+  all.balance_by(balance::make_balancer("greedy"), 1);
+  rt.sync_wait([](chare_array<anchored> all) -> task<> {
+    const auto is_over = std::make_shared<std::atomic<bool>>(false);
+    std::vector<future<>> others, listeners;
+    for (int i = 0; i < 8; ++i) others.push_back(spawn(churn(is_over)));
+    for (int i = 0; i < elements; ++i) listeners.push_back(all[i].call<&anchored::listen>());
+    for (int round = 0; round < rounds; ++round) {
+      std::vector<future<>> ends;
+      for (int i = 0; i < elements; ++i) ends.push_back(all[i].call<&anchored::balance>());
+      co_await when_all(std::move(ends));
+    }
+    *is_over = true;
+    co_await when_all(std::move(others));
+    all.invoke<&anchored::release>();
+    co_await when_all(std::move(listeners));
+  }(all));
+  const json history = parsed(file());
+  ASSERT_EQ(history.at("balancings").size(), std::size_t(rounds));
+  const std::string line = "balance_report_test.cpp:" + std::to_string(anchored::line);
+  for (const json& one : history["balancings"]) {
+    ASSERT_EQ(one.at("anchored").at("why").size(), std::size_t(elements));
+    for (const json& why : one["anchored"]["why"])
+      EXPECT_EQ(why, "another coroutine of it waits at " + line);
+  }
 }
 
 TEST_P(balance_reports, print_tables_reasons_and_names) {

@@ -164,7 +164,8 @@ TEST_P(load_balance, keeps_elements_on_their_rank_whose_coroutines_have_callers)
     for (int i = 0; i < 4; ++i) places.push_back(all[i].call<&anchored::balance>());
     const std::vector<int> now = co_await when_all(std::move(places));
     for (int i = 0; i < 4 && ranks > 1; ++i)
-      EXPECT_EQ(now[std::size_t(i)], i * workers / 4) << "element " << i;
+      EXPECT_EQ(now[std::size_t(i)] / (workers / ranks), i * workers / 4 / (workers / ranks))
+          << "element " << i;
     all.invoke<&anchored::bell>();
     co_await quiescence();
   }(all, GetParam().ranks, workers()));
@@ -182,17 +183,27 @@ struct rooted : chare<rooted> {
     contribute(1, reduction::sum(), m_end);
   }
   task<> resumed() { co_return; }
+  int place() { return int(this_worker()); }
 
  private:
   callback<int> m_end;
 };
 
 TEST_P(load_balance, keeps_elements_on_their_rank_whose_class_cannot_be_packed) {
+  stay_in_place(rt, "shows which elements the balancer moves");
   const auto all = create_array<rooted>(rt, 6, placement::block);
   all.balance_by(balance::make_balancer("greedy"), 1);
   auto [end, count] = make_reply<int>();
   all.invoke<&rooted::begin>(end);
   EXPECT_EQ(rt.sync_wait(std::move(count)), 6);
+  const int here = int(GetParam().workers);
+  for (int i = 0; i < 6; ++i) {
+    const int before = i * workers() / 6, now = rt.sync_wait(all[i].call<&rooted::place>());
+    EXPECT_EQ(now / here, before / here) << "element " << i;
+    if (i == 1 && here > 1) {
+      EXPECT_NE(now, before) << "shares its worker with the heavy one";
+    }
+  }
 }
 
 /// Calls load_balance() a number of times.

@@ -28,6 +28,7 @@ struct letter : tracked_item {
   std::uint32_t from = 0;
   std::uint64_t text = 0;  // counts the messages of the sender, for each priority
   int hops = 0;
+  std::uint64_t urgent = 0;  // the sender's last urgent message before this one, if it follows that
 };
 
 /// One element, and workers with a queue for each pair of them and each priority.
@@ -50,6 +51,16 @@ class simulation {
     letter& m = write(from, starling::priority(below(2)));
     // A worker may learn late that elements of the home have migrated.
     if (from < m_workers.size() && knows_of_migrations(m_workers[from])) return send(m);
+    put(from, home, m);
+  }
+  /// Sends one message that must follow all earlier ones of its sender, urgent ones included.
+  void send_last() {
+    const std::uint32_t from = below(std::uint32_t(m_workers.size()) + 1);
+    letter& m = write(from, priority::normal);
+    m.position.is_last = true;
+    m.urgent = m_written[{from, priority::high}];
+    if (from < m_workers.size() && knows_of_migrations(m_workers[from]))
+      route_last(m_workers[from].entry, from, m.position);
     put(from, home, m);
   }
   void send_from(std::uint32_t from) { send(write(from, starling::priority::normal)); }
@@ -77,7 +88,7 @@ class simulation {
   bool step() {
     std::vector<channel*> filled;
     for (auto& [key, c] : m_channels)
-      if (!c.empty()) filled.push_back(&c);
+      if (!c.empty() && !waits_for_urgent(key, c)) filled.push_back(&c);
     if (filled.empty()) return false;
     channel& c = *filled[below(std::uint32_t(filled.size()))];
     parcel p = std::move(c.front());
@@ -103,6 +114,8 @@ class simulation {
         broadcast();
       else if (dice < 6)
         migrate_to(below(std::uint32_t(m_workers.size())));
+      else if (dice < 7)
+        send_last();
       else
         step();
     }
@@ -112,6 +125,7 @@ class simulation {
   [[nodiscard]] std::uint64_t sent() const { return m_sent; }
   [[nodiscard]] std::uint64_t received() const { return m_received; }
   [[nodiscard]] bool is_in_order() const { return m_is_in_order; }
+  [[nodiscard]] int hints() const { return m_hints; }
   /// Returns the most queues that a message has passed since the last call.
   [[nodiscard]] int most_hops() { return std::exchange(m_most_hops, 0); }
 
@@ -131,6 +145,13 @@ class simulation {
   };
   using channel = std::deque<parcel>;
 
+  /// A worker processes urgent messages first.
+  template <class Key>
+  bool waits_for_urgent(const Key& key, const channel& c) {
+    const auto [from, to, order] = key;
+    const letter* const next = c.front().message.get();
+    return next != nullptr && next->position.is_last && !queue(from, to, priority::high).empty();
+  }
   std::uint32_t below(std::uint32_t n) {
     return std::uniform_int_distribution<std::uint32_t>(0, n - 1)(m_random);
   }
@@ -158,6 +179,7 @@ class simulation {
     return w.knows;
   }
   void tell(std::uint32_t from, std::uint32_t to, int opens) {
+    m_hints += opens >= 0 ? 1 : 0;
     queue(from, to, starling::priority::high)
         .push_back({to, nullptr, m_workers[from].entry.known, false, opens});
   }
@@ -187,10 +209,13 @@ class simulation {
         return e.early.push(*m.release());
       case arrival::forward:
         return put(at, e.known.worker, *m.release());
+      case arrival::refuse:
+        FAIL() << "a message goes in a circle";
       case arrival::accept:
         break;
     }
-    if (t.is_forwarded && t.has_sender()) tell(at, t.sender, int(t.priority));
+    if (t.is_forwarded && t.has_sender() && m_order.tells(t, e.known.version))
+      tell(at, t.sender, int(t.priority));
     if (m_ignores_order) return deliver(*m);
     ASSERT_TRUE(m_order.add(*m.release()));
     while (tracked_item* next = m_order.next())
@@ -199,6 +224,8 @@ class simulation {
   void deliver(const letter& m) {
     std::uint64_t& last = m_last[{m.from, m.position.priority}];
     m_is_in_order = m_is_in_order && m.text == last + 1;
+    if (m.position.is_last)
+      m_is_in_order = m_is_in_order && m_last[{m.from, priority::high}] >= m.urgent;
     last = m.text;
     ++m_received;
     m_most_hops = std::max(m_most_hops, m.hops);
@@ -217,6 +244,7 @@ class simulation {
   bool m_is_in_order = true;
   bool m_ignores_order = false;
   int m_most_hops = 0;
+  int m_hints = 0;  // to senders
 };
 
 TEST(location, every_message_arrives_once_and_in_the_order_of_its_sender) {
@@ -256,6 +284,54 @@ TEST(location, the_second_message_after_a_migration_takes_no_additional_hop) {
     s.settle();
   }
   EXPECT_EQ(s.received(), s.sent());
+}
+
+TEST(location, a_sender_is_told_each_location_once_for_each_priority) {
+  simulation s(1, 4);
+  s.migrate_to(2);
+  s.settle();
+  int expected = 0;
+  for (const std::uint32_t next : {3u, 2u, 0u, 3u}) {
+    for (int n = 0; n < 10; ++n) s.send_from(1);  // all by way of a worker without the element
+    s.settle();
+    EXPECT_EQ(s.hints(), ++expected);
+    s.migrate_to(next);
+    s.settle();
+  }
+}
+
+TEST(location, messages_to_a_worker_that_never_had_the_element_are_refused) {
+  location_entry e;
+  e.known = {2, 5};
+  ticket t{.version = 5};
+  EXPECT_EQ(decide(e, t), arrival::refuse) << "it would go to worker 2, and may have come from it";
+  t.version = 6;
+  EXPECT_EQ(decide(e, t), arrival::hold);
+  t.version = 4;
+  EXPECT_EQ(decide(e, t), arrival::forward);
+  EXPECT_EQ(t.version, 5u);
+}
+
+TEST(location, messages_that_are_never_delivered_are_disposed_of) {
+  static int disposed = 0;
+  disposed = 0;
+  const auto count = [](tracked_item&) noexcept { ++disposed; };
+  tracked_item early, held, ready;
+  for (tracked_item* m : {&early, &held, &ready}) {
+    m->dispose = count;
+    m->position.home_number = 2;
+  }
+  ready.position.home_number = 1;
+  ready.position.priority = priority::high;
+  {
+    location_entry e;
+    e.early.push(early);
+    arrival_order order;
+    EXPECT_TRUE(order.add(held));
+    EXPECT_TRUE(order.add(ready));
+    EXPECT_EQ(order.count_held(), 1u);
+  }
+  EXPECT_EQ(disposed, 3);
 }
 
 TEST(location, a_number_that_was_used_is_refused) {

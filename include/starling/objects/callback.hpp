@@ -15,6 +15,7 @@
 #include <starling/objects/archive.hpp>
 #include <starling/objects/detail/job.hpp>
 #include <starling/objects/detail/send.hpp>
+#include <starling/objects/detail/stored_ids.hpp>
 
 namespace starling {
 
@@ -161,6 +162,7 @@ template <class V>
 struct codec<callback<V>> {
   template <class Archive>
   static void save(Archive& ar, const callback<V>& c) {
+    if (c.m_target != nullptr) detail::refuse_in_checkpoint("a callback");
     ar(c.m_target == nullptr ? std::vector<std::byte>() : c.m_target->pack());
   }
   static callback<V> load(input_archive& ar) {

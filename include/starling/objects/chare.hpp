@@ -9,6 +9,7 @@
 #include <starling/core/when_all.hpp>
 #include <starling/objects/callback.hpp>
 #include <starling/objects/detail/balancing.hpp>
+#include <starling/objects/detail/checkpoint_point.hpp>
 #include <starling/objects/detail/contribution.hpp>
 #include <starling/objects/detail/migration_point.hpp>
 #include <starling/objects/proxy.hpp>
@@ -78,10 +79,14 @@ class chare : public detail::chare_core {
   /// the element keep their order: those of one sending thread and priority arrive as sent. Public
   /// members `void before_migration()` and `void after_migration()` are called on the old and the
   /// new worker. An element that has migrated contributes to reductions by messages to its first
-  /// worker, and costs its senders a table lookup for each message.
+  /// worker, and costs its senders a table lookup for each message. `before_migration` may call
+  /// `migrate_to`: its destination replaces the one for which it was called, and the element stays
+  /// if that is its worker; it is a usage_error if the element cannot depart to the new one.
   /// To migrate to another rank, T needs a public `template <class A> void serialize(A&)` and a
   /// constructor T(migrated) or T(). The element then departs when all its coroutines have ended;
-  /// on the other rank a new object is constructed, and its `serialize` reads the state.
+  /// on the other rank a new object is constructed, and its `serialize` reads the state. If that
+  /// names an array, a section or read-only data which do not exist there yet, the object is
+  /// destroyed, and another one is constructed and read when they do.
   /// @throws usage_error when there is no such worker, the element has channels, or T cannot
   /// migrate to that rank
   void migrate_to(std::size_t to) {
@@ -101,9 +106,23 @@ class chare : public detail::chare_core {
   /// to a barrier. The array's balancer gets the loads that were measured since the last one, and
   /// the elements that it selects migrate as at `migration_point`. Measurement begins at the first
   /// call, unless `measure_loads` has begun it. Most calls complete at once if balancing is not
-  /// due: see `chare_array::balance_by`, `--starling-balancer`, `--starling-balance-every`.
+  /// due: see `chare_array::balance_by`, `--starling-balancer`, `--starling-balance-every`. If
+  /// `migrate_to` has been called, such a call is a `migration_point`.
   /// @throws operation_cancelled when the chare is being destroyed or the run has ended
   [[nodiscard]] auto load_balance() { return detail::balance_awaiter<T>(next_reduction()); }
+
+  /// Returns the awaitable of a checkpoint that the elements of an array of starling::checkpoints
+  /// take together: each element comes to it, as to a barrier. When they have come and all ranks
+  /// are quiescent otherwise, the states of all arrays are copied, and the elements continue while
+  /// the files are written. A restart makes the elements anew and calls the entry method
+  /// `resumed()` of T, because coroutines are not stored: the calling coroutine must be the only
+  /// one of the element and have no caller. Elements of other arrays have no coroutine then. An
+  /// error of a file is printed, and the program continues. A task that awaits quiescence() waits
+  /// for the files of the last checkpoint, too. `step`: see checkpoints::step.
+  /// @throws operation_cancelled when the chare is being destroyed or the run has ended
+  [[nodiscard]] auto checkpoint(std::uint64_t step) {
+    return detail::checkpoint_awaiter<T>(next_reduction(), step);
+  }
 
   /// Returns the number of the element's worker, counted over all ranks.
   [[nodiscard]] std::size_t this_worker() noexcept {

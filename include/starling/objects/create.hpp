@@ -81,6 +81,19 @@ array_of<T>& make_empty_array(object_space& space, object_id id, table_of<T> tab
   return array;
 }
 
+/// Makes this rank's part of an array whose elements a checkpoint makes. `takes_more`: `insert`
+/// makes further ones.
+template <class T>
+array_of<T>& make_stored_array(object_space& space, object_id id, table_of<T> table,
+                               bool takes_more) {
+  std::unique_ptr<array_base> made(new array_of<T>(space, id, std::move(table)));
+  auto& array = static_cast<array_of<T>&>(*made);
+  if (takes_more) array.expect_insertions();
+  array.expect_stored();
+  space.add_array(std::move(made));
+  return array;
+}
+
 /// Default map of sparse arrays: the worker is the hash of the index modulo the number of workers.
 template <class Index>
 struct hash_map {
@@ -174,6 +187,34 @@ struct remote_empty_array {
     make_empty_array<T>(a.space(), id, std::move(table));
   }
 };
+
+template <class T, class Map>
+struct remote_stored_array {
+  static void run(received_call& a) {
+    input_archive ar = a.arguments();
+    const auto id = a.space().read_new_id(a.from(), ar);
+    const auto takes_more = ar.read<bool>();
+    auto table = read_table<T, Map>(a.space(), ar);
+    require_end(ar);
+    make_stored_array<T>(a.space(), id, std::move(table), takes_more);
+  }
+};
+/// Makes an array whose elements a checkpoint makes, on all ranks. `placement`: what read_table
+/// reads on the other ranks.
+template <class T, class Map, class... Placement>
+[[nodiscard]] chare_array<T> create_stored_array(object_space& space, table_of<T> table,
+                                                 bool takes_more, const Placement&... placement) {
+  const object_id id = space.next_id();
+  auto& array = make_stored_array<T>(space, id, std::move(table), takes_more);
+  if (job* j = space.current_job()) {
+    if constexpr (function_travels<Map>)
+      j->send_to_other_ranks(
+          make_remote_for<remote_stored_array<T, Map>>(*j, {}, id, takes_more, placement...));
+    else
+      refuse_to_travel<Map>("checkpoints::create_array");
+  }
+  return chare_array<T>(array);
+}
 
 }  // namespace detail
 

@@ -44,4 +44,29 @@ class archive_error : public error {
   using error::error;
 };
 
+/// The cause of a refused or failed checkpoint.
+enum class checkpoint_fault {
+  io,        ///< the operating system refused a call; `code` is its errno
+  torn,      ///< a file is missing or shorter than its writer left it
+  damaged,   ///< a checksum or a length is wrong
+  foreign,   ///< the file has another format, or another byte order
+  newer,     ///< a later version of the format
+  mismatch,  ///< a valid file of another checkpoint
+};
+
+/// A checkpoint that could not be written, or that was refused. The message names the file, the
+/// fault and, for `io`, the operation and the remedy.
+class checkpoint_error : public error {
+ public:
+  checkpoint_error(checkpoint_fault fault, const std::string& message, int code = 0)
+      : error(message), m_fault(fault), m_code(code) {}
+  [[nodiscard]] checkpoint_fault fault() const noexcept { return m_fault; }
+  /// errno of the failed call; 0 for other faults, and for errors of other ranks.
+  [[nodiscard]] int code() const noexcept { return m_code; }
+
+ private:
+  checkpoint_fault m_fault;
+  int m_code;
+};
+
 }  // namespace starling

@@ -16,6 +16,7 @@
 #include <starling/objects/detail/check_message.hpp>
 #include <starling/objects/detail/remote_entry.hpp>
 #include <starling/objects/detail/send_room.hpp>
+#include <starling/objects/detail/stored_ids.hpp>
 #include <starling/objects/entry.hpp>
 #include <starling/objects/error.hpp>
 
@@ -147,10 +148,12 @@ class element {
     return callback<V>(detail::counted_ptr(new detail::to_entry<Entry, element, V>(*this)));
   }
 
-  /// Destroys the element, after all messages that the caller has sent to it before, whatever the
-  /// priority of this proxy. It is deleted when its entry methods have ended; pending `when`s of
-  /// its coroutines throw operation_cancelled. Later messages to it, a second `destroy` included,
-  /// are errors.
+  /// Destroys the element, after all messages of normal priority that the caller has sent to it
+  /// before, whatever the priority of this proxy. If the caller is a worker and the element has
+  /// migrated, its earlier urgent messages precede the destruction, too; otherwise one of them may
+  /// follow it, because a worker with much urgent work runs other work from time to time.
+  /// The element is deleted when its entry methods have ended; pending `when`s of its coroutines
+  /// throw operation_cancelled. Later messages to it, a second `destroy` included, are errors.
   void destroy() const {
     if (home() == nullptr) [[unlikely]]
       detail::destroy_remote(m_address, m_way.worker);
@@ -296,10 +299,11 @@ template <class T>
 struct codec<chare_array<T>> {
   template <class Archive>
   static void save(Archive& ar, const chare_array<T>& a) {
-    ar(a.state().id(), a.priority());
+    ar(detail::written_id(a.state().id()), a.priority());
   }
   static chare_array<T> load(input_archive& ar) {
-    auto& array = detail::read_array<T>(detail::receiving_space(), ar);
+    const auto id = detail::read_id(ar.read<std::uint64_t>());
+    auto& array = detail::array_named<T>(detail::receiving_space(), id);
     const auto priority = ar.read<starling::priority>();
     if (priority > priority::normal) ar.refuse("a priority", "there is none such");
     return chare_array<T>(array, priority);
@@ -311,7 +315,7 @@ requires travels<typename T::index_type>
 struct codec<element<T>> {
   template <class Archive>
   static void save(Archive& ar, const element<T>& e) {
-    ar(e.address().array().id(), e.priority(), e.index());
+    ar(detail::written_id(e.address().array().id()), e.priority(), e.index());
   }
   static element<T> load(input_archive& ar) {
     const auto array = codec<chare_array<T>>::load(ar);

@@ -15,6 +15,10 @@ namespace starling {
 /// The awaitable returned by quiescence().
 class quiescence_awaiter {
  public:
+  quiescence_awaiter() noexcept = default;
+  /// `before_others`: for the runtime, on rank 0. Other waiters wait for the next quiescence.
+  explicit quiescence_awaiter(bool before_others) noexcept : m_before_others(before_others) {}
+
   bool await_ready() noexcept {
     m_ended_before = runtime::current()->ended_runs();
     return detail::run_has_ended();
@@ -22,10 +26,13 @@ class quiescence_awaiter {
   template <detail::runtime_promise Promise>
   void await_suspend(std::coroutine_handle<Promise> h, const detail::call_location& at = {}) {
     detail::mark_suspended(h.promise(), await_kind::custom, nullptr, nullptr, at);
-    if (detail::job* j = detail::current_job())
-      j->resume_at_quiescence(h.promise());
+    detail::job* const j = detail::current_job();
+    if (j == nullptr)
+      detail::resume_at_quiescence(h.promise(), m_before_others);
+    else if (m_before_others)
+      j->resume_first_at_quiescence(h.promise());
     else
-      detail::resume_at_quiescence(h.promise());
+      j->resume_at_quiescence(h.promise());
   }
   void await_resume() const {
     if (detail::run_has_ended() || runtime::current()->ended_runs() != m_ended_before)
@@ -33,6 +40,7 @@ class quiescence_awaiter {
   }
 
  private:
+  bool m_before_others = false;
   std::uint64_t m_ended_before = 0;  // number of ended runs when the wait began
 };
 

@@ -7,6 +7,7 @@
 #include <starling/core/runtime.hpp>
 #include <starling/objects/detail/job.hpp>
 #include <starling/objects/detail/object_space.hpp>
+#include <starling/objects/detail/stored_ids.hpp>
 
 namespace starling {
 
@@ -64,10 +65,10 @@ template <class T>
 struct codec<read_only<T>> {
   template <class Archive>
   static void save(Archive& ar, const read_only<T>& r) {
-    ar(r.id());
+    ar(detail::written_id(r.id()));
   }
   static read_only<T> load(input_archive& ar) {
-    const auto id = ar.read<detail::object_id>();
+    const auto id = detail::read_id(ar.read<std::uint64_t>());
     return read_only<T>(*detail::receiving_space().value<T>(id), id);
   }
 };

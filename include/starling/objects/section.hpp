@@ -227,6 +227,7 @@ template <class T>
 struct codec<section<T>> {
   template <class Archive>
   static void save(Archive& ar, const section<T>& s) {
+    detail::refuse_in_checkpoint("a section");
     ar(s.state().reductions.id());
   }
   static section<T> load(input_archive& ar) {

@@ -120,7 +120,7 @@ void read_places(const json& file, snapshot& into) {
 void read_elements(const json& file, snapshot& into) {
   const table t(file, "elements", "worker",
                 {"id", "array", "worker", "host_seconds", "device_seconds", "state_bytes",
-                 "device_bytes", "x", "y", "z", "anchored"});
+                 "device_bytes", "x", "y", "z", "anchored", "bound_to_rank"});
   auto& all = into.elements;
   all.resize(t.rows());
   for (std::size_t i = 0; i < all.size(); ++i) all[i].id = i;
@@ -132,6 +132,7 @@ void read_elements(const json& file, snapshot& into) {
   t.counts("state_bytes", any_count, [&](auto row, auto n) { all[row].state_bytes = n; });
   t.counts("device_bytes", any_count, [&](auto row, auto n) { all[row].device_bytes = n; });
   t.flags("anchored", [&](auto row, bool is_set) { all[row].is_anchored = is_set; });
+  t.flags("bound_to_rank", [&](auto row, bool is_set) { all[row].is_bound_to_rank = is_set; });
   const char* axes[] = {"x", "y", "z"};
   for (std::size_t axis = 0; axis < 3; ++axis)
     t.numbers(axes[axis], [&](auto row, double x) {

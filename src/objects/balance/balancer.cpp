@@ -7,6 +7,8 @@
 
 #include <starling/core/error.hpp>
 
+#include "rank_bound.hpp"
+
 namespace starling::balance {
 namespace {
 
@@ -77,6 +79,8 @@ void require_allowed(const snapshot& loads, std::span<const std::uint32_t> worke
       throw usage_error(which + " to worker " + std::to_string(worker_of[i]) +
                         ", which does not exist");
     if (e.is_anchored) throw usage_error(which + " to another worker, but it is anchored");
+    if (e.is_bound_to_rank && loads.workers[worker_of[i]].rank != loads.workers[e.worker].rank)
+      throw usage_error(which + " to another rank, but it is bound to its own");
     const bool needs_device = e.device_seconds > 0 || e.device_bytes > 0;
     if (needs_device && loads.workers[worker_of[i]].device == no_device)
       throw usage_error(which + ", which needs a device, to a worker without one");
@@ -183,7 +187,14 @@ plan balancer::balance_ordered(const snapshot& loads) const {
   const bool is_balanced =
       result.before.step_seconds <= result.before.ideal_seconds * (1 + m_options.tolerance);
   if (is_balanced && result.before.overfull_bytes == 0) return result;
-  assign(loads, worker_of);
+  if (has_rank_bound(loads)) {
+    const snapshot fixed = with_rank_bound_anchored(loads);
+    assign(fixed, worker_of);
+    require_allowed(fixed, worker_of, name());
+    if (is_refined_within_ranks()) refine_within_ranks(loads, worker_of, m_options.tolerance);
+  } else {
+    assign(loads, worker_of);
+  }
   require_allowed(loads, worker_of, name());
   require_memory(loads, worker_of, name());
   result.after = estimate_step(loads, worker_of);

@@ -131,6 +131,7 @@ class none final : public balancer {
 
  protected:
   void assign(const snapshot&, std::vector<std::uint32_t>&) const override {}
+  [[nodiscard]] bool is_refined_within_ranks() const noexcept override { return false; }
 };
 
 }  // namespace

@@ -49,7 +49,8 @@ std::string elements_text(const std::vector<element_load>& all) {
          count("state_bytes", &element::state_bytes) + "," +
          count("device_bytes", &element::device_bytes) + "," +
          column("anchored", all, [](const element& e) { return flag(e.is_anchored); }) + "," +
-         axis("x", 0) + "," + axis("y", 1) + "," + axis("z", 2);
+         column("bound_to_rank", all, [](const element& e) { return flag(e.is_bound_to_rank); }) +
+         "," + axis("x", 0) + "," + axis("y", 1) + "," + axis("z", 2);
 }
 
 std::string places_text(const snapshot& loads) {

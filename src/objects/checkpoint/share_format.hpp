@@ -60,6 +60,10 @@ struct stored_array {
   std::vector<std::byte> shape;      ///< archive of the shape; empty for sparse arrays
   std::vector<std::byte> placement;  ///< archive of the recipe of the placement
   std::uint64_t elements = 0;        ///< of the whole array, on all ranks
+  template <class Archive>
+  void serialize(Archive& ar) {
+    ar(name, element_type, index_type, shape, placement, elements);
+  }
   bool operator==(const stored_array&) const = default;
 };
 
@@ -69,6 +73,10 @@ enum class record_kind : std::uint8_t { array = 1, element = 2, global = 3, read
 struct array_count {
   std::string name;
   std::uint64_t elements = 0;
+  template <class Archive>
+  void serialize(Archive& ar) {
+    ar(name, elements);
+  }
   bool operator==(const array_count&) const = default;
 };
 
@@ -78,6 +86,10 @@ struct share_summary {
   std::uint64_t size = 0;      ///< bytes of the file
   std::uint64_t checksum = 0;  ///< seal of the footer, which covers header and index
   std::vector<array_count> arrays;
+  template <class Archive>
+  void serialize(Archive& ar) {
+    ar(rank, size, checksum, arrays);
+  }
   bool operator==(const share_summary&) const = default;
 };
 

@@ -36,6 +36,9 @@ void expect_valid(const snapshot& s, const plan& p) {
     EXPECT_EQ(m.from, e.worker);
     EXPECT_NE(m.from, m.to);
     EXPECT_FALSE(e.is_anchored) << "element " << m.id;
+    if (e.is_bound_to_rank) {
+      EXPECT_EQ(s.workers[m.to].rank, s.workers[m.from].rank) << "element " << m.id;
+    }
     EXPECT_TRUE(moved.insert(m.element).second) << "element " << m.id << " migrates twice";
     EXPECT_FALSE(balance::describe(s, m).empty());
   }
@@ -106,6 +109,32 @@ TEST_P(balancer_contract, anchored_elements_stay) {
     EXPECT_LT(p.after.step_seconds, p.before.step_seconds);
   }
   for (auto& e : s.elements) e.is_anchored = true;
+  EXPECT_EQ(run(s).decision, verdict::nothing_better);
+}
+
+TEST_P(balancer_contract, elements_that_are_bound_to_their_rank_migrate_within_it) {
+  for (const double share : {0.5, 1.0}) {
+    snapshot s = uneven_grid(32, 8, 11);
+    for (std::uint32_t w = 0; w < 8; ++w) s.workers[w].rank = w / 4;
+    numbers random(12);
+    for (auto& e : s.elements) {
+      e.is_bound_to_rank = random() < share;
+      e.is_anchored = random() < 0.1;
+      if (e.worker % 4 == 0) e.host_seconds *= 4;
+    }
+    const plan p = run(s);
+    expect_valid(s, p);
+    if (changes_nothing()) continue;
+    EXPECT_LT(p.after.step_seconds, 0.7 * p.before.step_seconds) << share;
+    EXPECT_TRUE(std::ranges::any_of(
+        p.migrations, [&](const auto& m) { return s.elements[m.element].is_bound_to_rank; }));
+  }
+}
+
+TEST_P(balancer_contract, elements_of_ranks_with_one_worker_are_anchored_if_they_are_bound) {
+  snapshot s = uneven_grid(32, 8, 13);
+  for (std::uint32_t w = 0; w < 8; ++w) s.workers[w].rank = w;
+  for (auto& e : s.elements) e.is_bound_to_rank = true;
   EXPECT_EQ(run(s).decision, verdict::nothing_better);
 }
 
@@ -257,6 +286,7 @@ TEST_P(balancer_contract, random_snapshots_give_valid_plans) {
     for (auto& w : s.workers) w.rank = random.below(ranks);
     for (auto& e : s.elements) {
       e.is_anchored = random() < 0.1;
+      e.is_bound_to_rank = random() < 0.1;
       e.has_position = random() < 0.9;
       e.worker = random.below(std::uint32_t(s.workers.size()));
       if (random() < 0.2) e.host_seconds = 0;

@@ -83,6 +83,9 @@ TEST(balancer_interface, an_own_balancer_that_breaks_a_rule_is_named) {
   };
   EXPECT_EQ(text_of([](auto& worker_of) { worker_of[1] = 2; }),
             "balancer 'own' assigned element 1 to another worker, but it is anchored");
+  s.elements[3].is_bound_to_rank = true;
+  EXPECT_EQ(text_of([](auto& worker_of) { worker_of[3] = 2; }),
+            "balancer 'own' assigned element 3 to another worker, but it is anchored");
   EXPECT_EQ(text_of([](auto& worker_of) { worker_of[2] = 4; }),
             "balancer 'own' assigned element 2 to worker 4, which does not exist");
   EXPECT_EQ(text_of([](auto& worker_of) { worker_of.pop_back(); }),

@@ -184,8 +184,8 @@ void resume_on_worker(promise_base& c) noexcept;
 void resume_charged(promise_base& c) noexcept;
 
 /// Makes `c`, which is about to be suspended, ready once its runtime is quiescent: no work runs or
-/// is in flight.
-void resume_at_quiescence(promise_base& c);
+/// is in flight. `before_others`: all other coroutines wait for the quiescence after its work.
+void resume_at_quiescence(promise_base& c, bool before_others = false);
 
 /// Returns whether the run of the calling worker's runtime was ended by an error or by `exit_run`,
 /// and no thread has begun another run since. Workers only.

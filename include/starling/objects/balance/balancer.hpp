@@ -39,7 +39,8 @@ class balancer {
 
   /// Returns the migrations that `assign` finds, or none if the loads are balanced, if the
   /// assignment is not better by the minimum gain, or if the migrations cost more time than they
-  /// gain in `loads.steps` steps. A plan leaves anchored elements in place. It never adds bytes to
+  /// gain in `loads.steps` steps. A plan leaves anchored elements in place, and elements that are
+  /// bound to their rank on that rank. It never adds bytes to
   /// a device beyond its memory. If devices are overfull, a plan with fewer bytes beyond their
   /// memory is better than any gain of time.
   ///
@@ -55,6 +56,10 @@ class balancer {
   /// elements in place, keep elements with device load or memory on workers with a device, and not
   /// exceed the memory of a device by more than before.
   virtual void assign(const snapshot& loads, std::vector<std::uint32_t>& worker_of) const = 0;
+
+  /// Returns whether the assignment is refined within each rank after `assign`, if there are
+  /// elements that are bound to their rank: `assign` sees these as anchored.
+  [[nodiscard]] virtual bool is_refined_within_ranks() const noexcept { return true; }
 
   /// Calls `assign` of another balancer, for balancers that are built from others.
   static void assign_by(const balancer& other, const snapshot& loads,

@@ -22,7 +22,8 @@ struct element_load {
   std::uint64_t device_bytes = 0;    ///< device memory that the element occupies
   std::array<double, 3> position{};  ///< coordinates in any unit, if `has_position`
   bool has_position = false;
-  bool is_anchored = false;  ///< the element must stay on its worker
+  bool is_anchored = false;       ///< the element must stay on its worker
+  bool is_bound_to_rank = false;  ///< the element must stay on the workers of its rank
 };
 
 /// Messages of one element to another, per step.

@@ -19,6 +19,7 @@
 #include <starling/objects/detail/load_record.hpp>
 #include <starling/objects/detail/mailbox.hpp>
 #include <starling/objects/detail/object_space.hpp>
+#include <starling/objects/detail/point_wait.hpp>
 #include <starling/objects/detail/reduction_tree.hpp>
 #include <starling/objects/detail/send.hpp>
 #include <starling/objects/detail/tracked_elements.hpp>
@@ -38,27 +39,11 @@ void cancel_channels(chare_core& c) noexcept;
 /// Answers with the error `why` the offers that arrived for ends which were never made.
 void refuse_offers(chare_core& c, const std::exception_ptr& why);
 [[nodiscard]] std::size_t count_left_over_offers(chare_core& c) noexcept;
+/// Returns whether memory was offered to the chare that it has not received, or is to be received.
+[[nodiscard]] bool has_open_transfers(chare_core& c) noexcept;
 
 /// Why a chare is to migrate, for the timeline.
 enum class departure_cause : std::uint8_t { request, balancing, chaos };
-
-/// A coroutine of a chare that waits at a point where the chare may migrate. Stored in its frame.
-struct point_wait : described_wait {
-  chare_core* chare = nullptr;
-  promise_base* waiting = nullptr;
-  std::uint32_t slot = 0;    // in local_elements::at_point, until the wait is released
-  std::uint32_t round = 0;   // number of the reduction by which the elements come together
-  bool is_released = false;  // the chare may migrate now
-  bool is_over = false;      // the wait has ended as it should
-  bool is_ended = false;     // the chare is being destroyed
-
-  /// Adds the wait to those of the chare's worker, which end together. @throws usage_error when
-  /// another coroutine of the chare waits there
-  void enlist();
-  [[nodiscard]] bool withdraw() noexcept;
-  /// @throws operation_cancelled, hang_error when the wait ended otherwise
-  void check() const;
-};
 
 /// Base of every chare, independent of its type. Accessed by the chare's worker only.
 class chare_core {
@@ -100,6 +85,9 @@ class chare_core {
   [[nodiscard]] bool can_leave_rank() noexcept;
   /// Returns whether the chare can migrate to worker `to` of all ranks.
   [[nodiscard]] bool can_depart_to(std::size_t to);
+  /// Returns whether a restart can continue the chare's work by `resumed()`: its only coroutine
+  /// waits in `checkpoint()` and has no caller.
+  [[nodiscard]] bool resumes_after_restart() const;
   /// Destroys the coroutine that waits to migrate, as the chare has left the rank.
   void abandon_coroutine() noexcept;
   /// Returns the coroutines with whose waits the chare can change its worker within the rank.
@@ -306,12 +294,38 @@ class array_base {
   /// Returns the name of element `c` as source and destination of traffic.
   [[nodiscard]] virtual element_number number_of(chare_core& c) const = 0;
 
-  /// Lists the messages that no coroutine has awaited: names the first few, counts all. After the
-  /// run.
+  // --- checkpoints: docs/design/0044-checkpoints-of-arrays.md
+  /// Lets a checkpoint make the elements: messages wait for them. Called before any message is
+  /// sent.
+  void expect_stored() noexcept {
+    for (local_elements& local : m_local) local.is_made = false;
+  }
+  /// Visits the elements on a worker, for a checkpoint of the quiescent run. @throws usage_error
+  /// when something that no checkpoint stores belongs to them, such as a coroutine
+  void visit_for_checkpoint(local_elements& local, const std::function<void(chare_core&)>& visit);
+  /// Writes the index of an element.
+  virtual void save_index(chare_core& c, output_archive& ar) const = 0;
+  /// Writes an element and the messages in its mailbox. On its worker. @throws the exceptions of
+  /// `serialize`
+  virtual void save_state(chare_core& c, output_archive& ar) = 0;
+  /// Returns the worker, among all ranks, of the placement. Any thread. @throws archive_error when
+  /// the array cannot have an element with this index; the exceptions of the user's map
+  [[nodiscard]] virtual std::size_t home_of_stored(std::span<const std::byte> index) const = 0;
+  /// Makes an element. Returns whether its work is continued by resume_stored. @throws entry_error
+  [[nodiscard]] virtual bool load_element(local_elements& home, std::span<const std::byte> index,
+                                          std::span<const std::byte> state) = 0;
+  /// Starts `resumed()` of an element, unless it is destroyed already. @throws archive_error
+  virtual void resume_stored(local_elements& home, std::span<const std::byte> index) = 0;
+
+  /// Lists the messages that no coroutine has awaited, and those that have not been delivered as
+  /// earlier ones are missing: names the first few, counts all. After the run.
   void list_lost_messages(std::string& text, std::size_t& count);
+  using held_visitor = std::function<void(const std::string& element, std::size_t messages)>;
 
  private:
   [[nodiscard]] located locate_elsewhere(std::size_t worker) noexcept;
+  /// Visits the tracked elements for which the worker holds messages that wait for earlier ones.
+  virtual void list_held(const local_elements& local, const held_visitor& visit) = 0;
   virtual void destroy_all(local_elements& local) = 0;
   /// Adds the values that the chare's own members return: see load_measurement.
   virtual void describe_load(chare_core& c, load_measurement& load) const = 0;
@@ -354,6 +368,10 @@ inline void chare_core::note_wait() {
 
 /// Throws usage_error: `before_migration` of the chare has made a departure impossible.
 [[noreturn]] void throw_cannot_depart(const std::string& chare);
+
+/// Throws archive_error: a message and the worker that has received it have different locations of
+/// the same version.
+[[noreturn]] void throw_two_locations(const std::string& chare);
 
 /// Throws std::logic_error: a fault of the runtime.
 [[noreturn]] void throw_numbered_twice(const std::string& chare);

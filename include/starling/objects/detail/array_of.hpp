@@ -68,6 +68,18 @@ inline constexpr entry_info channel_info{"channel"};
 
 template <class T>
 class tracked_message;
+template <class T>
+class array_of;
+
+/// Ends an element that arrives on a worker but cannot be kept there.
+template <class T>
+struct end_element {
+  void operator()(T* element) const noexcept { array_of<T>::end(*element); }
+};
+/// An element that has left its worker and is on none yet.
+template <class T>
+using arriving = std::unique_ptr<T, end_element<T>>;
+
 /// The elements of an array on this rank.
 template <class T>
 class array_of final : public array_base {
@@ -89,7 +101,8 @@ class array_of final : public array_base {
 
   [[nodiscard]] const table_of<T>& table() const noexcept { return m_table; }
   [[nodiscard]] located locate(const key& k) { return locate_worker(m_table.worker_of(k)); }
-  [[nodiscard]] key key_of(const T& element) const noexcept {
+  [[nodiscard]] key key_of(const T& element) const
+      noexcept(std::is_nothrow_copy_constructible_v<key>) {
     return m_table.key_of(static_cast<const typename T::chare_type&>(element).m_index);
   }
   [[nodiscard]] static array_of& of(const local_elements& local) noexcept {
@@ -186,7 +199,7 @@ class array_of final : public array_base {
   void receive_tracked(tracked_message<T>& m);
   /// Takes an element that arrives on the worker. `resumes`: its coroutine was left on another
   /// rank.
-  void arrive(local_elements& local, const key& k, T& element, const location& now,
+  void arrive(local_elements& local, const key& k, arriving<T> element, const location& now,
               bool resumes = false);
   /// Takes the state of a destroyed element that arrives on its home. `next_reduction`: the one to
   /// which the element would have contributed next.
@@ -213,6 +226,25 @@ class array_of final : public array_base {
   [[nodiscard]] bool has_resumed() const noexcept override;
   void leave_point(chare_core& c) override;
 
+  // --- checkpoints: stored_element.hpp
+  void save_index(chare_core& c, output_archive& ar) const override;
+  void save_state(chare_core& c, output_archive& ar) override;
+  [[nodiscard]] std::size_t home_of_stored(std::span<const std::byte> index) const override;
+  bool load_element(local_elements& home, std::span<const std::byte> index,
+                    std::span<const std::byte> state) override;
+  void resume_stored(local_elements& home, std::span<const std::byte> index) override;
+
+  /// Destroys an element that is in no list: ends the waits of its coroutines, and deletes it when
+  /// they have ended. On its worker.
+  static void end(T& element) noexcept {
+    auto& s = element.element_state();
+    s.is_doomed = true;
+    ++s.coroutines;  // keeps the element while its waits are ended one by one
+    while (message_wait* w = s.mail.end_one()) resume_here(*w->waiting);
+    element.cancel_waits();
+    cancel_channels(element);
+    let_go(element);
+  }
   /// Ends one coroutine of the element, or its destruction. Deletes an element that is being
   /// destroyed after the last of them.
   static void let_go(T& element) noexcept {
@@ -240,16 +272,12 @@ class array_of final : public array_base {
   }
 
  private:
-  static void end(T& element) noexcept {
-    auto& s = element.element_state();
-    s.is_doomed = true;
-    ++s.coroutines;  // keeps the element while its waits are ended one by one
-    while (message_wait* w = s.mail.end_one()) resume_here(*w->waiting);
-    element.cancel_waits();
-    cancel_channels(element);
-    let_go(element);
+  void list_held(const local_elements& local, const held_visitor& visit) override {
+    m_tracked.for_each(local.index, [&](const key& k, const typename directory::entry& e) {
+      const std::size_t held = e.here == nullptr ? 0 : e.here->count_held();
+      if (const std::size_t n = held + e.early.size(); n != 0) visit(name_of(k), n);
+    });
   }
-
   void describe_load(chare_core& c, load_measurement& load) const override {
     const T& described = static_cast<T&>(c);
     using position = std::array<double, 3>;
@@ -269,6 +297,9 @@ class array_of final : public array_base {
 
   void depart(local_elements& local, const key& k, T& element);
   void leave_home(local_elements& home, const key& k, T& element);
+  static void leave_worker(typename directory::entry& e, const location& next) noexcept;
+  void send_within_rank(typename directory::entry& e, const key& k, T& element,
+                        local_elements& target, const location& next);
   /// Stores that the element, or the state of a destroyed one, is on the worker, and processes the
   /// messages that arrived before it.
   void enter(local_elements& local, typename directory::entry& e, const location& now,
@@ -287,12 +318,17 @@ class array_of final : public array_base {
   directory m_tracked;
 };
 
+/// Returns the array of T with this id. @throws not_made_yet, archive_error
+template <class T>
+[[nodiscard]] array_of<T>& array_named(object_space& space, object_id id) {
+  array_base& array = space.array(id);
+  if (array.element_type() != typeid(T)) throw_other_elements(array, type_name<T>());
+  return static_cast<array_of<T>&>(array);
+}
 /// Reads the id of an array of T and returns the array. @throws not_made_yet, archive_error
 template <class T>
 [[nodiscard]] array_of<T>& read_array(object_space& space, input_archive& ar) {
-  array_base& array = space.array(ar.read<object_id>());
-  if (array.element_type() != typeid(T)) throw_other_elements(array, type_name<T>());
-  return static_cast<array_of<T>&>(array);
+  return array_named<T>(space, ar.read<object_id>());
 }
 
 }  // namespace starling::detail

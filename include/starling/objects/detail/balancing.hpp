@@ -11,8 +11,7 @@
 
 #include <starling/objects/balance/balancer.hpp>
 #include <starling/objects/balance/schedule.hpp>
-#include <starling/objects/detail/contribution.hpp>
-#include <starling/objects/detail/migration_point.hpp>
+#include <starling/objects/detail/collective_point.hpp>
 #include <starling/objects/load.hpp>
 
 /// Collective load balancing of an array: docs/design/0043-collective-balancing.md.
@@ -24,6 +23,7 @@ struct element_report {
   std::uint32_t slot = 0;    // position among the elements that wait on that worker
   std::uint32_t round = 0;   // as in point_wait
   bool is_anchored = false;
+  bool is_bound_to_rank = false;
   load_measurement load;  // since the last report
   element_number number;
   std::vector<sent_traffic> sent;  // to elements of the same array
@@ -33,7 +33,7 @@ struct element_report {
 
   template <class Archive>
   void serialize(Archive& ar) {
-    ar(worker, slot, round, is_anchored, load, number, sent, name, anchor);
+    ar(worker, slot, round, is_anchored, is_bound_to_rank, load, number, sent, name, anchor);
   }
 };
 
@@ -91,8 +91,9 @@ class balancing_lead {
 void follow_orders(local_elements& local, const balancing_orders& orders);
 
 /// Returns why an element is anchored, with the source lines of the waits that anchor it: those of
-/// its other coroutines, or its own in load_balance(). `leaves_rank`: it could migrate to another
-/// rank only. On its worker, while one of its coroutines is in load_balance().
+/// its other coroutines, or its own in load_balance(). `leaves_rank`: there are several ranks,
+/// where an element that cannot leave its rank is anchored. On its worker, while one of its
+/// coroutines is in load_balance().
 [[nodiscard]] std::string anchor_of(chare_core& c, bool leaves_rank);
 
 /// Returns the report of an element that is about to wait, and begins a new measurement.
@@ -118,54 +119,28 @@ class to_balancer final : public starling::callback<std::vector<element_report>>
 
 /// Awaiter of `load_balance()`.
 template <class T>
-class balance_awaiter {
+class balance_awaiter : public collective_point<T> {
  public:
-  explicit balance_awaiter(const next_reduction& next) : m_next(next) {}
+  explicit balance_awaiter(const next_reduction& next)
+      : collective_point<T>(next, "load_balance()") {}
 
   bool await_ready() noexcept {
-    auto& s = m_next.contributor.element_state();
+    auto& s = this->contributor().element_state();
     if (s.balance_skip == 0) return false;
     --s.balance_skip;
-    m_wait.is_over = true;
-    return true;
+    this->wait().is_released = s.departs();  // by migrate_to: waits as migration_point() does
+    this->wait().is_over = !s.departs();
+    return this->wait().is_over;
   }
   template <runtime_promise Promise>
   void await_suspend(std::coroutine_handle<Promise> h, const call_location& at = {}) {
-    chare_core& c = m_next.contributor;
-    m_wait.describe = &describe;
-    m_wait.chare = &c;
-    m_wait.waiting = &h.promise();
-    m_wait.round = m_next.count;
-    m_wait.enlist();
-    mark_suspended(h.promise(), m_wait, at);
-    try {
-      contribute(report_of(c, m_wait));
-    } catch (...) {
-      static_cast<void>(m_wait.withdraw());
-      forget_wait(h.promise());
-      throw;
-    }
-  }
-  void await_resume() const { m_wait.check(); }
-
- private:
-  static std::string describe(const described_wait& w) {
-    chare_core& c = *static_cast<const point_wait&>(w).chare;
-    return c.element_state().local->array->name_of(c) + ": load_balance()";
-  }
-  void contribute(const element_report& mine) {
+    if (this->wait().is_released) return this->depart(h, at);
     using reports = to_balancer::value;
-    const reduction::concatenate op;
-    starling::callback<reports> to(
-        counted_ptr(new to_balancer(*m_next.contributor.element_state().local->array)));
-    if (m_next.is_remote())
-      contribute_remotely<T, reports>(m_next, reports{mine}, op, to);
-    else
-      m_next.site->contribute(m_next.count++, reports{mine}, op, [&] { return to; });
+    const starling::callback<reports> to(counted_ptr(new to_balancer(this->array())));
+    this->come(
+        h, at, [this] { return reports{report_of(this->contributor(), this->wait())}; },
+        reduction::concatenate(), to);
   }
-
-  next_reduction m_next;
-  point_wait m_wait;
 };
 
 }  // namespace starling::detail

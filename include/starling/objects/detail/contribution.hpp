@@ -41,9 +41,11 @@ struct tracked_contribution {
   Op op;
   std::optional<starling::callback<V>> to;
 
-  /// On the chare's home. `base`: the reduction of contribution number 0.
+  /// On the chare's home. `base`: the reduction of contribution number 0. @throws archive_error for
+  /// a number that the chare cannot have
   void add(reduction_site& site, std::uint32_t base, std::unique_ptr<remote_waiter> waiter) {
     const std::uint32_t sequence = base + number;
+    site.require_awaited(sequence);
     site.contribute(sequence, std::move(value), op,
                     [&] { return to ? *to : to_waiters<V>(site.tree(), sequence); });
     if (waiter != nullptr) site.enlist(sequence, std::move(waiter));
@@ -62,6 +64,7 @@ struct remote_contribution {
     auto op = load_function<Op>(ar);
     auto to = ar.read<std::optional<starling::callback<V>>>();
     require_end(ar);
+    a.require(from.is_tracked(), "a contribution of an element that has not migrated");
     std::uint32_t base = 0;
     if (id != from.array().id()) {
       auto& members = section_of<T>(a.space(), id)->by_worker[a.worker_index()].next_reduction;
@@ -125,15 +128,11 @@ class reduce_awaiter {
     m_wait.sequence = m_next.count;
     m_wait.result.type = &typeid(V);
     mark_suspended(h.promise(), m_wait, at);
-    // Enlisted before the result, which arrives by a later message.
-    if (m_next.is_remote()) [[unlikely]] {
-      m_wait.whole = m_next.tree.whole();
-      contribute_remotely<T, V>(m_next, std::move(m_value), m_op, std::nullopt);
-      contributor.element_state().waits.enlist(m_wait);
-    } else {
-      m_next.site->contribute(m_next.count++, std::move(m_value), m_op,
-                              [this] { return to_waiters<V>(m_next.tree, m_wait.sequence); });
-      m_next.site->waits().enlist(m_wait);
+    try {
+      contribute();
+    } catch (...) {
+      forget_wait(h.promise());
+      throw;
     }
     contributor.note_wait();
   }
@@ -145,6 +144,17 @@ class reduce_awaiter {
   }
 
  private:
+  /// Enlists the wait before the result, which arrives by a later message.
+  void contribute() {
+    if (m_next.is_remote()) [[unlikely]] {
+      m_wait.whole = m_next.tree.whole();
+      contribute_remotely<T, V>(m_next, std::move(m_value), m_op, std::nullopt);
+      return m_next.contributor.element_state().waits.enlist(m_wait);
+    }
+    m_next.site->contribute(m_next.count++, std::move(m_value), m_op,
+                            [this] { return to_waiters<V>(m_next.tree, m_wait.sequence); });
+    m_next.site->waits().enlist(m_wait);
+  }
   static std::string describe(const described_wait& w) {
     const auto& wait = static_cast<const reduction_wait&>(w);
     return wait.tree->name() + ": reduction " + std::to_string(wait.sequence);

@@ -204,8 +204,13 @@ class entry_message final : public base_of_message<T, entry_result<Entry>, Reply
       refuse_entry<Entry, T, result>();
     } else {
       using remade = entry_message<Entry, T, remote_promise<result>>;
-      return f(number_of_maker<message_maker<T, remade>>, address_of(j, self.m_reply), self.m_args);
+      return with_address_of(j, self.m_reply, [&](const reply_address& to) {
+        return f(number_of_maker<message_maker<T, remade>>, to, self.m_args);
+      });
     }
+  }
+  static void disown(work_item& m) noexcept requires is_remote_promise<Reply> {
+    static_cast<void>(static_cast<entry_message&>(m).m_reply.release());
   }
   /// Reads these values.
   static entry_message& make(const address<T>& to, input_archive& ar) {
@@ -275,6 +280,7 @@ class destroy_message final : public work_item, public pooled<block_kind::state>
   explicit destroy_message(const address<T>& to)
       : work_item(&run, &drop, &info.trace_name), m_at(to) {}
 
+  static constexpr bool is_last = true;  // see is_last_message
   static void deliver_to(work_item& m, local_elements& here, T&) noexcept {
     auto& self = static_cast<destroy_message&>(m);
     or_end_run(*here.home, [&] { self.m_at.array().destroy_tracked(here, self.m_at.to); });

@@ -109,6 +109,9 @@ class job {
 
   /// Makes a coroutine of this rank, about to be suspended, ready when all ranks are quiescent.
   virtual void resume_at_quiescence(promise_base& c) = 0;
+  /// As above, on rank 0, and the other coroutines that wait for quiescence wait for that after the
+  /// work of this one.
+  virtual void resume_first_at_quiescence(promise_base& c) = 0;
 };
 
 /// Returns the job for which the calling thread writes a message, otherwise that of the calling
@@ -217,6 +220,34 @@ template <class R>
 template <class R>
 [[nodiscard]] reply_address address_of(job&, remote_promise<R>& reply) noexcept {
   return reply.release();
+}
+
+template <class Promise>
+inline constexpr bool is_remote_promise = false;
+template <class R>
+inline constexpr bool is_remote_promise<remote_promise<R>> = true;
+
+/// Returns `f(address)`, which packs a message with the address of `reply`. If `f` throws, the
+/// waiter for the reply receives the exception. @throws std::bad_alloc, the exceptions of `f`
+template <class R, class F>
+auto with_address_of(job& j, promise<R>& reply, F f) {
+  const reply_address to = address_of(j, reply);
+  try {
+    return f(to);
+  } catch (...) {
+    if (const auto slot = j.take_slot(to.slot)) slot->fail(std::current_exception());
+    throw;
+  }
+}
+template <class R, class F>
+auto with_address_of(job& j, remote_promise<R>& reply, F f) {
+  const reply_address to = address_of(j, reply);
+  try {
+    return f(to);
+  } catch (...) {
+    send_failure(j, to, std::current_exception());
+    throw;
+  }
 }
 
 /// Calls `Handler::run` on another rank with the address of `reply` and `values`. Returns the bytes

@@ -32,18 +32,31 @@ struct ticket {
   starling::priority priority = starling::priority::normal;
   bool is_forwarded = false;      // the sender did not know the location
   bool drops_if_missing = false;  // the message is dropped if the element does not exist
+  // The message follows all earlier urgent messages, too: those up to these numbers of the sender
+  // and of the home. The home numbers each such message.
+  bool is_last = false;
+  std::uint64_t urgent = 0;
+  std::uint64_t home_urgent = 0;
 
   [[nodiscard]] bool has_sender() const noexcept { return sender != no_sender; }
   template <class Archive>
   void serialize(Archive& ar) {
-    ar(number, home_number, sender, version, priority, is_forwarded, drops_if_missing);
+    ar(number, home_number, sender, version, priority, is_forwarded, drops_if_missing, is_last);
+    if (is_last) ar(urgent, home_urgent);
   }
 };
 
-/// A message to an element that has migrated. Linked into the lists below.
+/// A message to an element that has migrated. Linked into the lists below, which own it.
 struct tracked_item {
   ticket position;
   tracked_item* next = nullptr;
+  void (*dispose)(tracked_item& m) noexcept = nullptr;  // discards the message; null: no effect
+};
+/// Deleter that discards a message.
+struct dispose_tracked {
+  void operator()(tracked_item* m) const noexcept {
+    if (m->dispose != nullptr) m->dispose(*m);
+  }
 };
 
 /// A list of messages, first in first out.
@@ -60,10 +73,18 @@ class tracked_list {
     return first;
   }
   [[nodiscard]] bool empty() const noexcept { return m_first == nullptr; }
+  [[nodiscard]] std::size_t size() const noexcept {
+    std::size_t n = 0;
+    for (const tracked_item* m = m_first; m != nullptr; m = m->next) ++n;
+    return n;
+  }
 
   tracked_list() = default;
   tracked_list(tracked_list&& other) noexcept { take(other); }
   tracked_list& operator=(tracked_list&&) = delete;
+  ~tracked_list() {
+    while (tracked_item* m = pop()) dispose_tracked()(m);
+  }
   /// Appends the messages of `other`.
   void take(tracked_list& other) noexcept {
     if (other.empty()) return;
@@ -80,6 +101,13 @@ class tracked_list {
 /// with the element.
 class arrival_order {
  public:
+  arrival_order() = default;
+  arrival_order(const arrival_order&) = delete;
+  arrival_order& operator=(const arrival_order&) = delete;
+  ~arrival_order() {
+    while (tracked_item* m = drop_one()) dispose_tracked()(m);
+  }
+
   /// Takes a message. Returns false for a number that was used before. Without an effect then, and
   /// if it throws. @throws std::bad_alloc
   [[nodiscard]] bool add(tracked_item& m);
@@ -89,10 +117,18 @@ class arrival_order {
   void add_ready(tracked_item& m) noexcept { m_ready.push(m); }
   /// Removes a message that `next` would not return yet; null: there is none. For the end of a run.
   [[nodiscard]] tracked_item* drop_one() noexcept;
+  /// Returns the number of these messages.
+  [[nodiscard]] std::size_t count_held() const noexcept;
+  /// Returns whether the sender of a forwarded message, which has a number, is to be sent the
+  /// location with this version: true once for each version and sequence. @throws std::bad_alloc
+  [[nodiscard]] bool tells(const ticket& t, std::uint32_t version) {
+    return std::exchange(m_senders[key_of(t)].told, version) != version;
+  }
 
   struct sequence {
     std::uint64_t expected = 0;    // number of the next message; 0: not opened
     tracked_item* held = nullptr;  // messages that arrived too early, by ascending number
+    std::uint32_t told = 0;        // version of the location that was sent to the sender
   };
   /// Visits the sequences, `visit(key, sequence)`, to copy them to another rank.
   template <class Visitor>
@@ -122,6 +158,7 @@ class arrival_order {
     return m_home[std::size_t(t.priority)];
   }
   [[nodiscard]] bool is_next(const ticket& t);
+  [[nodiscard]] bool follows_urgent(const ticket& t) const;
   [[nodiscard]] bool was_used(const ticket& t);
   void advance(tracked_item& m);
   bool hold(tracked_item& m);
@@ -156,15 +193,20 @@ struct location_entry {
 [[nodiscard]] std::uint32_t route(location_entry& e, std::uint32_t sender, std::uint32_t home,
                                   starling::priority priority, ticket& t) noexcept;
 
+/// Numbers a message that is sent behind all earlier ones of the worker, urgent ones included, by
+/// way of the home. Its priority is normal.
+void route_last(location_entry& e, std::uint32_t sender, ticket& t) noexcept;
+
 /// Numbers a message in the home's sequence: one that a sender has sent to the home, or a part of a
 /// broadcast. On the home of an element that has migrated.
 void number_at_home(location_entry& e, ticket& t) noexcept;
 
 /// What a worker does with a message to an element that has migrated.
 enum class arrival : std::uint8_t {
-  accept,  ///< the element is here
-  hold,    ///< the element will arrive
-  forward  ///< the element has left; the ticket has the version of the known location
+  accept,   ///< the element is here
+  hold,     ///< the element will arrive
+  forward,  ///< the element has left; the ticket has the version of the known location
+  refuse    ///< the message's sender knows another location with the version of the known one
 };
 /// Decides about a message with a ticket. On the worker of `e`; not on a home for a message that is
 /// yet to be numbered there.

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include <starling/objects/detail/migration_trace.hpp>
-#include <starling/objects/detail/remote_tracked.hpp>
+#include <starling/objects/detail/stored_element.hpp>
 
 /// Migration of elements, and the delivery of messages to them.
 namespace starling::detail {
@@ -116,10 +116,13 @@ void array_of<T>::receive_tracked(tracked_message<T>& m) {
       return e.early.push(*kept.release());
     case arrival::forward:
       return send_to_worker(*this, e.known.worker, std::move(kept));
+    case arrival::refuse:
+      throw_two_locations(name_of(m.to().to));
     case arrival::accept:
       break;
   }
-  if (m.position.is_forwarded && m.position.has_sender())
+  if (m.position.is_forwarded && m.position.has_sender() &&
+      e.here->tells(m.position, e.known.version))
     tell_location(here, m.position.sender, m.to().to, &m.position);
   if (!e.here->add(m)) throw_numbered_twice(name_of(m.to().to));
   static_cast<void>(kept.release());
@@ -199,9 +202,9 @@ template <class T>
 void array_of<T>::leave_home(local_elements& home, const key& k, T& element) {
   element.element_state().tracked = std::make_unique<tracked_state>(worker_number(*home.home));
   element.take_waits_from(*home.reductions);
+  auto& e = entry(home.index, k);
   m_table.set(home, k, nullptr);
   home.remove(element);
-  auto& e = entry(home.index, k);
   e.element = &element;
   e.here = &element.element_state().tracked->order;
   if (home.has_tracked()) return;
@@ -214,44 +217,55 @@ void array_of<T>::leave_home(local_elements& home, const key& k, T& element) {
 template <class T>
 void array_of<T>::depart(local_elements& local, const key& k, T& element) {
   auto& s = element.element_state();
-  const std::uint32_t to = std::exchange(s.departs_to, s.stays);
-  local_elements& target = *locate_worker(to).local;
-  const bool leaves_rank = target.home == nullptr;
+  std::uint32_t to = std::exchange(s.departs_to, s.stays);
   if constexpr (requires { element.before_migration(); }) {
     element.before_migration();
+    if (s.departs()) to = std::exchange(s.departs_to, s.stays);  // it has called migrate_to
+    if (to == worker_number(*local.home)) return element.resume_at_point();
     if (!element.can_depart_to(to)) throw_cannot_depart(name_of(k));
   }
   if (s.tracked == nullptr) leave_home(local, k, element);
   auto& e = entry(local.index, k);
   const location next{to, e.known.version + 1};
   const traced_departure traced(element, next);
-  if (leaves_rank) {
-    if constexpr (migrates_between_ranks<T>)
-      if (!send_element(*this, k, element, next)) return;
+  local_elements& target = *locate_worker(to).local;
+  if (target.home != nullptr) return send_within_rank(e, k, element, target, next);
+  if constexpr (migrates_between_ranks<T>) {
+    if (!send_element(*this, k, element, next)) return;
+    leave_worker(e, next);
+    element.abandon_coroutine();
+    delete &element;
   }
-  std::unique_ptr<T> moved(&element);
+}
+
+/// Notes that the element, or the state of a destroyed one, leaves the worker.
+template <class T>
+void array_of<T>::leave_worker(typename directory::entry& e, const location& next) noexcept {
   e.element = nullptr;
   e.here = nullptr;
   e.known = next;
-  if (leaves_rank) return moved->abandon_coroutine();
-  element.rehome_coroutines(*target.home);
-  send_call(
-      *target.home,
-      [this, &target, k, moved = std::move(moved), now = next]() mutable {
-        arrive(target, k, *moved.release(), now);
-      },
-      priority::high);
 }
 
 template <class T>
-void array_of<T>::arrive(local_elements& local, const key& k, T& element, const location& now,
-                         bool resumes) {
+void array_of<T>::send_within_rank(typename directory::entry& e, const key& k, T& element,
+                                   local_elements& target, const location& next) {
+  auto* const arrival = new call_message(
+      [this, &target, k, &element, next] { arrive(target, k, arriving<T>(&element), next); });
+  leave_worker(e, next);
+  element.rehome_coroutines(*target.home);
+  send(*target.home, *arrival, priority::high);
+}
+
+template <class T>
+void array_of<T>::arrive(local_elements& local, const key& k, arriving<T> arrived,
+                         const location& now, bool resumes) {
+  T& element = *arrived;
   auto& s = element.element_state();
-  auto& e = entry(local.index, k);
   s.local = &local;
+  auto& e = entry(local.index, k);
   if (!local.is_measured) s.load.reset();  // ended while the element was under way
   e.known = now;
-  e.element = &element;
+  e.element = arrived.release();
   if (space().trace().is_on()) [[unlikely]]
     trace_arrival(element, now);
   if (e.home != worker_number(*local.home)) tell_location(local, e.home, k, nullptr);
@@ -282,9 +296,8 @@ void array_of<T>::destroy_tracked(local_elements& local, const key& k) {
   auto& s = gone.element_state();
   if (const awaited_message* m = s.mail.kept()) fail(name_of(k), *m->entry, lost());
   local_elements& home = *locate_worker(e.home).local;
-  e.element = nullptr;
-  e.here = nullptr;
-  e.known = {e.home, e.known.version + 1};
+  leave_worker(e, {e.home, e.known.version + 1});
+  const arriving<T> ends(&gone);  // also if its state cannot be sent
   std::unique_ptr<tracked_state> state = std::move(s.tracked);
   const std::uint32_t next = s.reductions;
   if (&home == &local)
@@ -298,13 +311,12 @@ void array_of<T>::destroy_tracked(local_elements& local, const key& k) {
         priority::high);
   else if constexpr (migrates_between_ranks<T>)
     send_state(*this, k, *state, e.known, next);
-  end(gone);
 }
 
 template <class T>
 void array_of<T>::return_state(local_elements& home, const key& k, const location& now,
                                std::unique_ptr<tracked_state> state, std::uint32_t next_reduction) {
-  home.reductions->leave(next_reduction);
+  home.reductions->leave_tracked(next_reduction);
   auto& e = entry(home.index, k);
   e.destroyed = std::move(state);
   enter(home, e, now, e.destroyed->order);
@@ -325,15 +337,10 @@ void array_of<T>::destroy_away(local_elements& local, const key& k, ticket posit
 
 template <class T>
 void array_of<T>::discard_tracked() noexcept {
-  const auto discard = [](tracked_item* m) { static_cast<tracked_message<T>*>(m)->discard(); };
-  const auto discard_all = [&](arrival_order& order) {
-    while (tracked_item* m = order.next()) discard(m);
-    while (tracked_item* m = order.drop_one()) discard(m);
-  };
   for (const local_elements& local : locals())
     m_tracked.for_each(local.index, [&](const key&, typename directory::entry& e) {
-      while (tracked_item* m = e.early.pop()) discard(m);
-      if (e.here != nullptr) discard_all(*e.here);
+      const tracked_list early(std::move(e.early));
+      e.destroyed.reset();
       delete std::exchange(e.element, nullptr);
     });
 }

@@ -137,6 +137,11 @@ class reduction_queue {
 
   [[nodiscard]] bool empty() const noexcept { return m_open.empty(); }
 
+  /// For numbers of other ranks: returns whether one of `contributors` may contribute to this
+  /// reduction, or may leave if it has taken part in the reductions before this one.
+  [[nodiscard]] bool awaits(std::uint32_t sequence, std::size_t contributors) const noexcept;
+  [[nodiscard]] bool can_leave(std::uint32_t sequence, std::size_t contributors) const noexcept;
+
   /// Calls `done(sequence, result)` for each reduction that is complete, in order.
   template <class Done>
   void take_complete(Done done) {
@@ -262,12 +267,23 @@ class reduction_site {
   /// the reductions before it may still arrive.
   void leave(std::uint32_t next_reduction);
 
+  // --- for tracked contributors, whose numbers may come from another rank
+  /// Checks that a contribution with this number is awaited. @throws archive_error
+  void require_awaited(std::uint32_t sequence) const;
+  /// As `leave`. @throws archive_error when no contributor can leave with this number
+  void leave_tracked(std::uint32_t next_reduction);
+
   template <class V, class Op, class Target>
   void contribute(std::uint32_t sequence, V value, const Op& op, const Target& target) {
     require_in_use();
     m_queue.open(sequence, m_contributors);
     m_queue.add(sequence, std::move(value), op, target);
     pass_up();
+  }
+  /// Whether contributors of this site have not yet contributed to a reduction that has begun here
+  /// or elsewhere.
+  [[nodiscard]] bool has_open() const noexcept {
+    return !m_queue.empty() || static_cast<std::int32_t>(m_begun - m_queue.next()) > 0;
   }
   /// Takes part in a reduction that another site or rank has begun. If this site has no
   /// contributors and none is announced, it passes on an empty contribution at once.

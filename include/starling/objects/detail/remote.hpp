@@ -64,6 +64,11 @@ std::uint32_t add_remote_function(const remote_function& f);
 /// @throws archive_error when no function has this number and kind
 [[nodiscard]] const remote_function& remote_function_at(std::uint32_t number,
                                                         remote_function::kind kind);
+/// Returns the name of a function, by which a later run finds it. @throws std::out_of_range
+[[nodiscard]] std::string_view name_of_remote_function(std::uint32_t number);
+/// @throws archive_error when no function has this name and kind
+[[nodiscard]] remote_function find_remote_function(std::string_view name,
+                                                   remote_function::kind kind);
 /// The functions that ranks compare: their count, and a hash of all names in order. Messages can
 /// name the functions registered until agree_on_remote_functions() returns. @throws std::bad_alloc
 struct remote_function_list {
@@ -280,6 +285,8 @@ template <class... V>
   return values;
 }
 
+/// Sets the space whose message the calling thread reads, null: none, and returns the one before.
+[[nodiscard]] object_space* set_receiving_space(object_space* s) noexcept;
 /// Returns the space whose message the calling thread reads. @throws usage_error when it reads none
 [[nodiscard]] object_space& receiving_space();
 

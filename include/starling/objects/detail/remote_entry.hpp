@@ -14,8 +14,6 @@
 /// Messages to chares of other ranks, and their handlers there.
 namespace starling::detail {
 
-inline constexpr entry_info constructor_info{"constructor"};
-
 /// Throws usage_error for an insertion. `exists`: the element exists already; otherwise the array
 /// takes no more elements.
 [[noreturn]] void throw_not_insertable(bool exists);

@@ -137,7 +137,7 @@ void save_tracked_state(job& j, output_archive& ar, tracked_state& s) {
     for (tracked_item* m = of.held; m != nullptr; m = m->next)
       static_cast<tracked_message<T>*>(m)->save(j, ar);
   });
-  while (tracked_item* m = s.order.drop_one()) static_cast<tracked_message<T>*>(m)->discard();
+  while (tracked_item* m = s.order.drop_one()) dispose_tracked()(m);
   // A destruction leaves the messages behind it.
   std::vector<owned_tracked_message<T>> ready;
   while (tracked_item* m = s.order.next()) ready.emplace_back(static_cast<tracked_message<T>*>(m));
@@ -145,24 +145,22 @@ void save_tracked_state(job& j, output_archive& ar, tracked_state& s) {
   for (auto& m : ready) m->save(j, ar);
 }
 
-/// Discards the messages that a state holds.
+/// Discards the messages of an order that are read again later.
 template <class T>
-struct discard_state {
-  void operator()(tracked_state* s) const noexcept {
-    while (tracked_item* m = s->order.next()) static_cast<tracked_message<T>*>(m)->discard();
-    while (tracked_item* m = s->order.drop_one()) static_cast<tracked_message<T>*>(m)->discard();
-    delete s;
-  }
-};
-template <class T>
-using owned_state = std::unique_ptr<tracked_state, discard_state<T>>;
+void forget_messages(arrival_order& order) noexcept {
+  const auto forget = [](tracked_item* item) {
+    auto* const m = static_cast<tracked_message<T>*>(item);
+    m->disown();
+    m->discard();
+  };
+  while (tracked_item* m = order.next()) forget(m);
+  while (tracked_item* m = order.drop_one()) forget(m);
+}
 
+/// Reads the messages of a state.
 template <class T>
-[[nodiscard]] owned_state<T> load_tracked_state(array_of<T>& array,
-                                                const typename address<T>::key& k,
-                                                local_elements& here, input_archive& ar) {
-  owned_state<T> s(new tracked_state(std::uint32_t(array.table().worker_of(k))));
-  ar(s->section_contributions);
+void load_messages(array_of<T>& array, const typename address<T>::key& k, local_elements& here,
+                   input_archive& ar, arrival_order& order) {
   const auto load = [&]() -> tracked_message<T>& {
     tracked_message<T>& m = *load_tracked_message(array, k, ar).release();
     m.queued().home = here.home;
@@ -170,7 +168,7 @@ template <class T>
   };
   for (auto sequences = ar.read<std::uint64_t>(); sequences != 0; --sequences) {
     const auto key = ar.read<std::uint64_t>();
-    arrival_order::sequence& of = s->order.sequence_at(key);
+    arrival_order::sequence& of = order.sequence_at(key);
     if (of.held != nullptr) ar.refuse("a sequence", "it is there twice");
     of.expected = ar.read<std::uint64_t>();
     tracked_item** end = &of.held;
@@ -181,13 +179,31 @@ template <class T>
       if (arrival_order::key_of_holder(m.position) != key)
         ar.refuse("a held message", "it is of another sequence");
       if (m.position.has_sender())  // `arrival_order` expects that it exists
-        static_cast<void>(s->order.sequence_at(arrival_order::key_of(m.position)));
+        static_cast<void>(order.sequence_at(arrival_order::key_of(m.position)));
     }
   }
-  for (auto ready = ar.read<std::uint64_t>(); ready != 0; --ready) s->order.add_ready(load());
+  for (auto ready = ar.read<std::uint64_t>(); ready != 0; --ready) order.add_ready(load());
+}
+
+/// Reads a state. Has no effect if an object that one of its messages names does not exist yet.
+/// @throws archive_error, not_made_yet
+template <class T>
+[[nodiscard]] std::unique_ptr<tracked_state> load_tracked_state(array_of<T>& array,
+                                                                const typename address<T>::key& k,
+                                                                local_elements& here,
+                                                                input_archive& ar) {
+  auto s = std::make_unique<tracked_state>(std::uint32_t(array.table().worker_of(k)));
+  ar(s->section_contributions);
+  try {
+    load_messages(array, k, here, ar, s->order);
+  } catch (const not_made_yet&) {
+    forget_messages<T>(s->order);
+    throw;
+  }
   return s;
 }
 
+inline constexpr entry_info constructor_info{"constructor"};
 inline constexpr entry_info serialize_info{"serialize"};
 
 /// Calls the user's `serialize`. An exception ends the run with an error that names the element;
@@ -245,18 +261,33 @@ template <class T>
   return true;
 }
 
-/// Reads an element. Returns null if its `serialize` has ended the run. @throws archive_error,
-/// not_made_yet, the exceptions of its constructor
+/// Makes an element whose state is read next. Returns null if its constructor has ended the run,
+/// with an error that names the element.
 template <class T>
-[[nodiscard]] std::unique_ptr<T> load_element(array_of<T>& array, const typename address<T>::key& k,
-                                              local_elements& here, input_archive& ar) {
-  const typename T::index_type index = array.table().index_of(k);
-  chare_core::announce({&here, &index, 0});
-  std::unique_ptr<T> made;
-  if constexpr (std::is_constructible_v<T, migrated>)
-    made.reset(new T(migrated()));
-  else
-    made.reset(new T());
+[[nodiscard]] arriving<T> make_migrated(array_of<T>& array, const typename address<T>::key& k,
+                                        local_elements& here) {
+  try {
+    const typename T::index_type index = array.table().index_of(k);
+    chare_core::announce({&here, &index, 0});
+    if constexpr (std::is_constructible_v<T, migrated>)
+      return arriving<T>(new T(migrated()));
+    else
+      return arriving<T>(new T());
+  } catch (...) {
+    chare_core::announce({});
+    array.fail(array.name_of(k), constructor_info, std::current_exception());
+    return nullptr;
+  }
+}
+
+/// Reads an element. Returns null if its constructor or its `serialize` has ended the run. If an
+/// object that it names does not exist yet, the element is read again later into a new one.
+/// @throws archive_error, not_made_yet
+template <class T>
+[[nodiscard]] arriving<T> load_element(array_of<T>& array, const typename address<T>::key& k,
+                                       local_elements& here, input_archive& ar) {
+  arriving<T> made = make_migrated(array, k, here);
+  if (made == nullptr) return nullptr;
   if (!serialize(array, k, *made, ar)) return nullptr;
   auto& s = made->element_state();
   ar(s.reductions, s.balance_skip);
@@ -266,7 +297,7 @@ template <class T>
     using maker = awaited_message&(const address<T>&, input_archive&);
     static_cast<void>(s.mail.deliver(reinterpret_cast<maker*>(f.address)({&here, k}, ar)));
   }
-  s.tracked.reset(load_tracked_state(array, k, here, ar).release());
+  s.tracked = load_tracked_state(array, k, here, ar);
   return made;
 }
 
@@ -304,13 +335,13 @@ struct remote_element {
     require_end(ar);
     if (array.is_closed()) return;
     input_archive from(state.elements());
-    std::unique_ptr<T> element = load_element(array, k, here, from);
+    arriving<T> element = load_element(array, k, here, from);
     if (element == nullptr) return;
     require_end(from);
     const auto& known = array.entry(here.index, k);
     a.require(known.element == nullptr && now.version > known.known.version,
               "an element that is here or has left again");
-    array.arrive(here, k, *element.release(), now, resumes);
+    array.arrive(here, k, std::move(element), now, resumes);
   }
 };
 
@@ -336,12 +367,15 @@ struct remote_state {
     const auto bytes = ar.read<std::vector<std::byte>>();
     require_end(ar);
     if (array.is_closed()) return;
-    a.require(array.entry(here.index, k).destroyed == nullptr, "an element is destroyed twice");
+    const auto& known = array.entry(here.index, k);
+    a.require(known.destroyed == nullptr, "an element is destroyed twice");
+    a.require(known.home == now.worker && known.element == nullptr && known.is_tracked() &&
+                  now.version > known.known.version,
+              "the state of an element that is not away");
     input_archive from(bytes);
-    owned_state<T> state = load_tracked_state(array, k, here, from);
+    auto state = load_tracked_state(array, k, here, from);
     require_end(from);
-    array.return_state(here, k, now, std::unique_ptr<tracked_state>(state.release()),
-                       next_reduction);
+    array.return_state(here, k, now, std::move(state), next_reduction);
   }
 };
 

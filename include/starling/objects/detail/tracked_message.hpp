@@ -64,7 +64,7 @@ class tracked_message final : public work_item,
  public:
   using key = typename address<T>::key;
 
-  /// The functions of the inner message's type. All except `save` dispose of the message.
+  /// The functions of the inner message's type. The first three dispose of the message.
   struct functions {
     void (*deliver)(work_item& m, local_elements& here, T& target) noexcept;
     void (*miss)(work_item& m) noexcept;  // the element does not exist; on its home
@@ -73,13 +73,16 @@ class tracked_message final : public work_item,
                     const key& to, const ticket& at);
     // Writes the message. It is empty afterwards. @throws as `pack`
     void (*save)(work_item& m, job& j, output_archive& ar);
+    // Gives up the duty to answer the message's caller. Null: there is none.
+    void (*disown)(work_item& m) noexcept;
   };
 
   /// `to`: the address on the element's home.
   template <class Message>
-  tracked_message(const address<T>& to, Message& inner, const ticket& at) noexcept
+  tracked_message(const address<T>& to, Message& inner, const ticket& at)
       : work_item(&run, &drop, &name), m_to(to), m_inner(&inner), m_functions(of_type<Message>) {
     position = at;
+    dispose = [](tracked_item& m) noexcept { static_cast<tracked_message&>(m).discard(); };
     inner.queued().priority = at.priority;
     queued().created = inner.queued().created;  // traces name the inner message
   }
@@ -122,6 +125,11 @@ class tracked_message final : public work_item,
     m_functions.save(*m_inner, j, ar);
   }
 
+  /// Gives up the duty to answer the message's caller, as the message will be read again.
+  void disown() noexcept {
+    if (m_functions.disown != nullptr) m_functions.disown(*m_inner);
+  }
+
   ~tracked_message() {
     if (m_inner != nullptr) m_inner->discard();
   }
@@ -129,10 +137,12 @@ class tracked_message final : public work_item,
  private:
   template <class Message>
   static constexpr functions functions_of() noexcept {
+    void (*disowning)(work_item&) noexcept = nullptr;
+    if constexpr (requires(work_item & m) { Message::disown(m); }) disowning = &Message::disown;
     if constexpr (migrates_between_ranks<T>)
-      return {&Message::deliver_to, &Message::miss, &pack<Message>, &save<Message>};
+      return {&Message::deliver_to, &Message::miss, &pack<Message>, &save<Message>, disowning};
     else
-      return {&Message::deliver_to, &Message::miss, nullptr, nullptr};
+      return {&Message::deliver_to, &Message::miss, nullptr, nullptr, disowning};
   }
   template <class Message>
   static constexpr functions of_type = functions_of<Message>();
@@ -176,6 +186,13 @@ void send_to_worker(array_of<T>& array, std::size_t worker, owned_tracked_messag
   m->send_copy(worker);
 }
 
+/// Whether messages of this type follow all messages that their sender has sent to the element
+/// before, urgent ones included.
+template <class Message>
+inline constexpr bool is_last_message = requires {
+  requires Message::is_last;
+};
+
 /// Sends a message to an element of a home that has tracked elements. Any thread.
 /// @throws usage_error when too many bytes to the element's rank are outstanding, or as
 /// tracked_message::send_copy; the message is discarded then
@@ -184,12 +201,18 @@ template <class T, class Message>
   std::unique_ptr<work_item, discard_message> kept(&m);
   array_of<T>& array = to.array();
   worker* const here = worker_beside(array);
-  owned_tracked_message<T> sent(new tracked_message<T>(to, m, {.priority = priority}));
+  constexpr bool is_last = is_last_message<Message>;
+  owned_tracked_message<T> sent(
+      new tracked_message<T>(to, m, {.priority = priority, .is_last = is_last}));
   static_cast<void>(kept.release());
   if (here == nullptr)  // without a number, by way of the home
     return send_to_worker(array, array.table().worker_of(to.to), std::move(sent));
   auto& e = array.entry(here->index(), to.to);
-  const std::uint32_t at = route(e, array.worker_number(*here), e.home, priority, sent->position);
+  std::uint32_t at = e.home;
+  if constexpr (is_last)
+    route_last(e, array.worker_number(*here), sent->position);
+  else
+    at = route(e, array.worker_number(*here), e.home, priority, sent->position);
   try {
     if (job* j = array.space().current_job())
       if (const int rank = j->location_of(at).rank; rank != j->rank()) j->require_bounded(rank);
@@ -230,7 +253,10 @@ void pass_on_from_home(const address<T>& to, Message& m, const ticket& position)
 template <class T, class Message>
 [[nodiscard]] bool pass_on_if_tracked(const address<T>& to, Message& m) noexcept {
   if (to.local->array->is_closed() || !to.is_tracked()) return false;
-  or_end_run(*to.local->home, [&] { pass_on_from_home(to, m, {.priority = m.queued().priority}); });
+  constexpr bool is_last = is_last_message<Message>;
+  or_end_run(*to.local->home, [&] {
+    pass_on_from_home(to, m, {.priority = m.queued().priority, .is_last = is_last});
+  });
   return true;
 }
 

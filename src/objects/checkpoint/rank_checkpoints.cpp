@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "objects/checkpoint/rank_checkpoints.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <span>
+#include <utility>
+
+#include <starling/core/error.hpp>
+#include <starling/objects/archive.hpp>
+#include <starling/objects/detail/array_base.hpp>
+#include <starling/objects/detail/stored_ids.hpp>
+#include <starling/objects/ranks.hpp>
+
+#include "objects/checkpoint/checkpoint_folder.hpp"
+#include "objects/checkpoint/checkpoint_reader.hpp"
+#include "objects/checkpoint/in_background.hpp"
+
+namespace starling::detail {
+namespace {
+
+/// Copies of the elements of one worker.
+struct worker_copies {
+  struct record {
+    std::uint32_t array;
+    std::size_t index_bytes;
+    std::size_t state_bytes;
+  };
+  std::vector<record> records;
+  std::vector<std::byte> bytes;  // index and state of each record in turn
+};
+
+/// The states that a restart gives to one worker.
+struct stored_elements {
+  struct element {
+    std::uint32_t array;  // number in checkpoint_objects
+    std::vector<std::byte> index;
+    std::vector<std::byte> state;
+  };
+  std::vector<std::size_t> counts;  // by array
+  std::vector<element> elements;
+};
+
+/// An element that `resumed()` continues.
+struct waiting_element {
+  array_base* array;
+  std::vector<std::byte> index;
+};
+
+}  // namespace
+
+/// The checkpoints of one rank. On worker 0, except the parts of the workers while they fill them.
+struct rank_state {
+  explicit rank_state(runtime& rt) : space(rt.service<object_space>()) {}
+
+  object_space& space;
+  std::vector<worker_copies> copies;     // by worker
+  std::vector<std::size_t> last_copies;  // bytes of each worker in the checkpoint before
+  // A restart.
+  checkpoint_place place;
+  checkpoint_objects objects;
+  std::vector<std::vector<waiting_element>> to_resume;  // by worker
+  background_writer background;  // destroyed first: its calls use the members above
+};
+
+namespace {
+
+rank_state& state_here() { return space_here().owner().service<rank_state>(); }
+
+/// Calls `f(worker)` on each worker of the rank, with its number. Throws the first error.
+template <class F>
+task<> call_on_workers(object_space& space, F f) {
+  std::vector<future<>> calls;
+  for (std::size_t w = 0; w < space.workers().size(); ++w)
+    calls.push_back(on_worker(*space.workers()[w], [f, w] { f(w); }));
+  std::exception_ptr failed;
+  for (future<>& call : calls) {
+    try {
+      co_await std::move(call);
+    } catch (...) {
+      if (!failed) failed = std::current_exception();
+    }
+  }
+  if (failed) std::rethrow_exception(failed);
+}
+
+// --- taking a checkpoint
+
+void copy_elements(array_base& array, std::uint32_t number, std::size_t worker, worker_copies& to) {
+  output_archive ar(to.bytes);
+  array.visit_for_checkpoint(array.local(worker), [&](chare_core& c) {
+    const std::size_t begin = to.bytes.size();
+    array.save_index(c, ar);
+    const std::size_t middle = to.bytes.size();
+    array.save_state(c, ar);
+    to.records.push_back({number, middle - begin, to.bytes.size() - middle});
+  });
+}
+
+void copy_worker(rank_state& rank, const checkpoint_objects& objects, const stored_ids& ids,
+                 std::size_t worker) {
+  const stored_ids::scope writing(ids);
+  worker_copies& to = rank.copies[worker];
+  to.bytes.reserve(rank.last_copies[worker] + rank.last_copies[worker] / 8);
+  for (std::size_t i = 0; i < objects.arrays.size(); ++i)
+    copy_elements(rank.space.array(objects.arrays[i]), std::uint32_t(i), worker, to);
+  rank.last_copies[worker] = to.bytes.size();
+}
+
+void write_copies(const std::vector<worker_copies>& copies, share_writer& to) {
+  for (const worker_copies& of : copies) {
+    std::span<const std::byte> bytes(of.bytes);
+    for (const auto& r : of.records) {
+      to.add_element(r.array, bytes.first(r.index_bytes),
+                     bytes.subspan(r.index_bytes, r.state_bytes));
+      bytes = bytes.subspan(r.index_bytes + r.state_bytes);
+    }
+  }
+}
+
+share_identity identity_of(const checkpoint_place& place, const object_space& space) {
+  return {place.number, place.stamp, std::uint32_t(space.rank()),
+          std::uint32_t(space.rank_count())};
+}
+
+// --- a restart
+
+/// Opens a checkpoint of which rank 0 has read the manifest.
+checkpoint_reader open_same(const checkpoint_place& place) {
+  checkpoint_reader reader(place.path, place.number);
+  if (reader.contents().stamp != place.stamp)
+    refuse(checkpoint_fault::mismatch, place.path + "/" + checkpoint_name(place.number),
+           "rank 0 finds another checkpoint there: all ranks must see the same folder");
+  return reader;
+}
+
+/// Calls `take(state, number of the array, worker of this rank)` for each element whose placement
+/// is on this rank.
+template <class Take>
+void for_each_local(const share_reader& share, std::span<array_base* const> arrays,
+                    const Take& take) {
+  for (const stored_state& s : share.states()) {
+    if (s.kind != record_kind::element) continue;
+    array_base& array = *arrays[s.array];
+    const auto [local, worker] = array.locate_worker(array.home_of_stored(s.key));
+    if (local->home != nullptr) take(s, worker);
+  }
+}
+
+/// Reads the elements of this rank: only their numbers unless `with_states`.
+std::vector<stored_elements> read_elements(const rank_state& rank,
+                                           std::span<array_base* const> arrays, bool with_states) {
+  std::vector<stored_elements> found(rank.space.workers().size());
+  for (stored_elements& of : found) of.counts.resize(arrays.size());
+  const checkpoint_reader reader = open_same(rank.place);
+  std::vector<stored_array> of_first;
+  for (std::uint32_t r = 0; r < reader.contents().shares.size(); ++r) {
+    share_reader share = reader.open_share(r);
+    if (r == 0) of_first.assign(share.arrays().begin(), share.arrays().end());
+    if (!std::ranges::equal(share.arrays(), of_first) || of_first.size() != arrays.size())
+      refuse(checkpoint_fault::mismatch, rank.place.path + "/" + share_name(r),
+             "it has other arrays than the first share");
+    for_each_local(share, arrays, [&](const stored_state& s, std::size_t worker) {
+      ++found[worker].counts[s.array];
+      if (with_states)
+        found[worker].elements.push_back({s.array, {s.key.begin(), s.key.end()}, share.read(s)});
+    });
+  }
+  return found;
+}
+
+std::vector<array_base*> arrays_of(rank_state& rank) {
+  std::vector<array_base*> arrays;
+  for (const object_id id : rank.objects.arrays) arrays.push_back(&rank.space.array(id));
+  return arrays;
+}
+
+/// Returns the elements that continue their work.
+std::vector<waiting_element> make_on_worker(std::span<array_base* const> arrays,
+                                            const stored_ids& ids, std::size_t worker,
+                                            stored_elements& of) {
+  const stored_ids::scope reading(ids);
+  std::vector<waiting_element> resumed;
+  for (auto& e : of.elements) {
+    array_base& array = *arrays[e.array];
+    if (array.load_element(array.local(worker), e.index, e.state))
+      resumed.push_back({&array, std::move(e.index)});
+    e.state = std::vector<std::byte>();  // frees the memory
+  }
+  return resumed;
+}
+
+/// Lets the elements of a worker begin: messages to them have waited until now.
+void start_on_worker(std::span<array_base* const> arrays, std::size_t worker,
+                     const std::vector<waiting_element>& resumed) {
+  for (const waiting_element& e : resumed) e.array->resume_stored(e.array->local(worker), e.index);
+  for (array_base* array : arrays) {
+    local_elements& local = array->local(worker);
+    local.is_made = true;
+    if (array->space().forces_migrations())
+      for (chare_core* c : local.elements) begin_forced_migrations(*c);
+    local.replay_early();
+  }
+}
+
+}  // namespace
+
+task<std::vector<std::uint64_t>> copy_states(checkpoint_objects objects) {
+  rank_state& rank = state_here();
+  const std::size_t workers = rank.space.workers().size();
+  rank.copies = std::vector<worker_copies>(workers);
+  rank.last_copies.resize(workers);
+  const stored_ids ids(rank.space, objects.all());
+  try {
+    co_await call_on_workers(rank.space,
+                             [&](std::size_t w) { copy_worker(rank, objects, ids, w); });
+  } catch (...) {
+    rank.copies.clear();
+    throw;
+  }
+  std::vector<std::uint64_t> counts(objects.arrays.size());
+  for (const worker_copies& of : rank.copies)
+    for (const auto& r : of.records) ++counts[r.array];
+  co_return counts;
+}
+
+task<share_summary> write_share(share_contents contents) {
+  rank_state& rank = state_here();
+  const share_identity mine = identity_of(contents.place, rank.space);
+  auto writing = in_background(
+      rank.background, rank.space.owner(),
+      [contents = std::move(contents), mine, copies = std::exchange(rank.copies, {})] {
+        checkpoint_folder folder(contents.place.path);
+        return folder.write_share(mine, [&](share_writer& to) {
+          for (const stored_array& a : contents.arrays) static_cast<void>(to.add_array(a));
+          for (const stored_value& v : contents.values) to.add_value(v.kind, v.name, v.bytes);
+          write_copies(copies, to);
+        });
+      });
+  co_return co_await std::move(writing);
+}
+
+void drop_copies() { state_here().copies.clear(); }
+
+task<> verify_shares(checkpoint_place place) {
+  rank_state& rank = state_here();
+  auto verification =
+      in_background(rank.background, rank.space.owner(),
+                    [place = std::move(place), first = std::uint32_t(rank.space.rank()),
+                     step = std::uint32_t(rank.space.rank_count())] {
+                      const checkpoint_reader reader = open_same(place);
+                      for (std::uint32_t r = first; r < reader.contents().shares.size(); r += step)
+                        reader.open_share(r).verify();
+                    });
+  co_await std::move(verification);
+}
+
+task<> count_elements(checkpoint_place place, checkpoint_objects objects) {
+  rank_state& rank = state_here();
+  rank.place = std::move(place);
+  rank.objects = std::move(objects);
+  const auto arrays = arrays_of(rank);
+  const auto found = co_await in_background(rank.background, rank.space.owner(),
+                                            [&] { return read_elements(rank, arrays, false); });
+  co_await call_on_workers(rank.space, [&](std::size_t w) {
+    for (std::size_t i = 0; i < arrays.size(); ++i)
+      arrays[i]->local(w).reductions->join(found[w].counts[i]);
+  });
+}
+
+task<> load_arrays() {
+  rank_state& rank = state_here();
+  const auto arrays = arrays_of(rank);
+  const stored_ids ids(rank.space, rank.objects.all());
+  auto found = co_await in_background(rank.background, rank.space.owner(),
+                                      [&] { return read_elements(rank, arrays, true); });
+  rank.to_resume.resize(found.size());
+  co_await call_on_workers(rank.space, [&](std::size_t w) {
+    rank.to_resume[w] = make_on_worker(arrays, ids, w, found[w]);
+  });
+}
+
+task<> start_elements() {
+  rank_state& rank = state_here();
+  const auto arrays = arrays_of(rank);
+  co_await call_on_workers(rank.space, [&](std::size_t w) {
+    start_on_worker(arrays, w, std::exchange(rank.to_resume[w], {}));
+  });
+}
+
+}  // namespace starling::detail

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include <starling/core/runtime.hpp>
+#include <starling/objects/checkpoint.hpp>
+#include <starling/objects/detail/checkpoint_session.hpp>
+
+#include "objects/checkpoint/checkpoint_reader.hpp"
+#include "objects/checkpoint/in_background.hpp"
+#include "objects/checkpoint/rank_checkpoints.hpp"
+
+namespace starling::detail {
+
+/// The checkpoint that option `restart` names.
+struct wanted_checkpoint {
+  bool is_restart = false;
+  std::optional<std::uint64_t> number;  // none: the newest usable one
+  std::int64_t not_before = 0;          // checkpoints with an earlier time_ns are not used
+};
+
+/// What one checkpoint is made of, on rank 0.
+struct checkpoint_parts {
+  checkpoint_place place;
+  std::uint64_t step = 0;
+  std::vector<stored_array> arrays;
+  std::vector<stored_value> values;
+};
+
+class session final : public checkpoint_session, public std::enable_shared_from_this<session> {
+ public:
+  session(runtime& rt, std::string path, checkpoint_options options)
+      : m_owner(rt), m_path(std::move(path)), m_options(std::move(options)) {}
+
+  runtime& owner() const noexcept override { return m_owner; }
+  bool is_restart() const noexcept override { return m_from.has_value(); }
+  std::uint64_t number() const noexcept override {
+    return is_restart() ? m_from->contents().number : 0;
+  }
+  std::uint64_t step() const noexcept override {
+    return is_restart() ? m_from->contents().step : 0;
+  }
+
+  /// Removes what an interrupted run has left, and finds the checkpoint from which to restart.
+  /// @throws checkpoint_error
+  task<> begin(wanted_checkpoint wanted);
+
+  void require(const array_description& array) const override;
+  void add(array_description array, object_id id) override;
+  void add_value(std::string name, std::function<void(output_archive&)> save) override {
+    require_unused(name);
+    m_values.push_back({std::move(name), record_kind::global, 0, std::move(save)});
+  }
+  void add_read_only(std::string name, object_id id,
+                     std::function<void(output_archive&)> save) override {
+    require_unused(name);
+    m_values.push_back({std::move(name), record_kind::read_only, id, std::move(save)});
+  }
+  std::vector<std::byte> stored_value(const std::string& name) const override;
+  task<> load() override;
+  task<future<std::uint64_t>> take(std::uint64_t step) override;
+
+  /// Awaits quiescence, before all other coroutines that wait for it, and copies the states.
+  /// @throws usage_error, the exceptions of `serialize`, operation_cancelled
+  task<checkpoint_parts> copy(std::uint64_t step);
+  /// Writes the copies. Prints an error before it throws it.
+  static task<std::uint64_t> write(std::shared_ptr<session> self, checkpoint_parts parts);
+
+ private:
+  struct named_array {
+    array_description of;
+    object_id id;
+  };
+  struct named_value {
+    std::string name;
+    record_kind kind;
+    object_id id;  // of a read-only value
+    std::function<void(output_archive&)> save;
+  };
+  template <class F>
+  auto in_background(F f) {
+    return detail::in_background(m_background, m_owner, std::move(f));
+  }
+  void require_unused(const std::string& name) const;
+  [[nodiscard]] task<> restart_from_newest(std::vector<std::uint64_t> numbers,
+                                           std::int64_t not_before);
+  /// Returns false if the checkpoint was taken before.
+  [[nodiscard]] task<bool> restart_from(std::uint64_t number, std::int64_t not_before);
+  [[nodiscard]] checkpoint_objects objects() const;
+  [[nodiscard]] checkpoint_objects stored_objects() const;
+  [[nodiscard]] std::vector<detail::stored_value> save_values() const;
+  [[nodiscard]] std::vector<stored_array> stored_arrays(
+      const std::vector<std::vector<std::uint64_t>>& counts) const;
+  [[nodiscard]] task<> write_files(const checkpoint_parts& parts);
+
+  runtime& m_owner;
+  const std::string m_path;
+  const checkpoint_options m_options;
+  std::vector<named_array> m_arrays;
+  std::vector<named_value> m_values;
+  // A restart.
+  std::optional<checkpoint_reader> m_from;
+  std::unique_ptr<share_reader> m_first;  // the share that has the values
+  bool m_is_loaded = false;
+  std::uint64_t m_last_number = 0;  // of the newest checkpoint, complete or not
+  background_writer m_background;   // destroyed first
+};
+
+/// The sessions to which arrays of a runtime belong. Thread-safe.
+class session_list {
+ public:
+  explicit session_list(runtime&) {}
+  void add(object_id array, const std::shared_ptr<session>& of) {
+    const std::lock_guard lock(m_mutex);
+    m_of[array] = of;
+  }
+  /// Returns null if the array belongs to none, or its session has ended.
+  [[nodiscard]] std::shared_ptr<session> find(object_id array) const {
+    const std::lock_guard lock(m_mutex);
+    const auto found = m_of.find(array);
+    return found == m_of.end() ? nullptr : found->second.lock();
+  }
+
+ private:
+  mutable std::mutex m_mutex;
+  std::unordered_map<object_id, std::weak_ptr<session>> m_of;
+};
+
+}  // namespace starling::detail
