@@ -91,6 +91,7 @@ int launcher::milliseconds_to_deadline() const {
 
 void launcher::check_time() {
   if (m_time_is_over && !m_verdict && clock::now() >= *m_time_is_over) {
+    m_is_stopped = true;
     end_running(timeout_exit_code,
                 fmt::format("the {} s of --timeout are over", m_options.timeout));
   }
@@ -128,6 +129,7 @@ void launcher::take_signal(int number) {
     m_kill_at = clock::now();
     return;
   }
+  m_is_stopped = true;
   end_running(128 + number, fmt::format("got signal {} ({})", number, ::strsignal(number)));
 }
 
@@ -186,6 +188,8 @@ void launcher::judge(const end& one) {
     end_soon(how.si_status,
              fmt::format("rank {} (pid {}) exited with code {}", rank, pid, how.si_status));
   } else {
+    const bool is_ours = m_verdict && !m_ranks[static_cast<std::size_t>(rank)].is_dying;
+    if (!is_ours && how.si_status != SIGABRT) m_has_lost_a_rank = true;
     end_soon(128 + how.si_status, fmt::format("rank {} (pid {}) was killed by signal {} ({})", rank,
                                               pid, how.si_status, ::strsignal(how.si_status)));
   }
@@ -199,10 +203,17 @@ void launcher::aborted(int rank, int exit_code, const std::string& why) {
 
 void launcher::exhausted(const std::string& why) { end_all({1, why}); }
 
+/// Notes the ranks that are lost, although their end will be seen later than that of others.
+void launcher::note_dying() {
+  for (rank_state& one : m_ranks)
+    if (one.running && (is_exiting(one.pid) || is_stopped(one.pid))) one.is_dying = true;
+}
+
 /// Records the failure of a rank. The other ranks have the grace time to report it and end by
 /// themselves.
 void launcher::end_soon(int exit_code, std::string why) {
   if (m_verdict) return;
+  note_dying();
   m_verdict = verdict{exit_code, std::move(why)};
   m_end_at = clock::now() + std::chrono::duration_cast<clock::duration>(
                                 std::chrono::duration<double>(m_options.grace));
@@ -225,6 +236,7 @@ void launcher::end_all(verdict why) {
 /// Sends SIGTERM to all running ranks and sets the time of SIGKILL.
 void launcher::end_ranks() {
   if (m_verdict) m_verdict->ended = running();
+  note_dying();
   m_end_at.reset();
   m_ending = true;
   m_kill_at = clock::now() + kill_after;

@@ -17,15 +17,31 @@
 
 namespace starling::launch {
 
-/// Starts, serves and ends the ranks of one `starling launch`. One thread polls signals
+/// What the launcher's process had before the launcher changed it, for the ranks.
+struct inherited {
+  sigset_t signals;  ///< signal mask
+  rlimit open_files;
+  std::chrono::steady_clock::time_point begin;  ///< of --timeout
+  std::chrono::system_clock::time_point date;   ///< of the first start of the ranks
+};
+/// Blocks the signals that the launcher handles and raises the limit of open files. Called once,
+/// before any resource is created.
+[[nodiscard]] inherited take_over();
+
+/// Starts, serves and ends the ranks of one job of `starling launch`. One thread polls signals
 /// (SIGCHLD included), the ranks' socket, their output and the time limits.
 class launcher final : private rendezvous_events {
  public:
+  /// `restarts`: number of jobs before; after the first one ranks restart from their latest
+  /// checkpoint since the date in `before`.
   /// @throws bootstrap_error if a resource cannot be created
-  explicit launcher(options chosen);
+  launcher(options chosen, const inherited& before, int restarts);
 
-  /// Returns the exit code of the launcher.
+  /// Returns the exit code of the job.
   [[nodiscard]] int run();
+  /// Returns whether the job has ended because a rank was lost: a signal that is not the launcher's
+  /// killed or stopped it. An abort (SIGABRT) is an error of the program.
+  [[nodiscard]] bool has_lost_a_rank() const { return m_has_lost_a_rank && !m_is_stopped; }
 
  private:
   using clock = std::chrono::steady_clock;
@@ -34,6 +50,7 @@ class launcher final : private rendezvous_events {
     pid_t pid = 0;
     bool running = false;      ///< the rank itself
     bool group_lives = false;  ///< the rank or a process of its group
+    bool is_dying = false;     ///< was ending, or stopped, before the launcher ended the ranks
   };
   /// Cause of the job's end, other than the successful end of all ranks.
   struct verdict {
@@ -69,6 +86,7 @@ class launcher final : private rendezvous_events {
   void reap(int rank);
   void judge(const end& one);
   void check_time();
+  void note_dying();
   void end_soon(int exit_code, std::string why);
   void end_running(int exit_code, const std::string& why);
   void end_all(verdict why);
@@ -86,8 +104,8 @@ class launcher final : private rendezvous_events {
   [[nodiscard]] bool any_group_lives() const;
 
   options m_options;
-  sigset_t m_old_signals;
-  rlimit m_old_files;
+  const inherited m_before;
+  const int m_restarts;
   detail::unique_fd m_signals;
   sink m_output{1};
   sink m_errors{2};
@@ -103,7 +121,9 @@ class launcher final : private rendezvous_events {
   std::optional<clock::time_point> m_end_at;        // SIGTERM to ranks still running, after --grace
   std::optional<clock::time_point> m_kill_at;       // SIGKILL
   std::optional<clock::time_point> m_judge_at;      // judgement although ranks are still exiting
-  bool m_ending = false;
+  bool m_ending = false;                            // the ranks got SIGTERM
+  bool m_has_lost_a_rank = false;
+  bool m_is_stopped = false;  // by a signal to the launcher, or --timeout
 };
 
 }  // namespace starling::launch

@@ -92,11 +92,15 @@ sigset_t block_signals() {
 
 }  // namespace
 
-launcher::launcher(options chosen)
-    : m_options(std::move(chosen)),
-      m_old_signals(block_signals()),  // before any resource is created
-      m_old_files(raise_limit_of_files()), m_guard(m_folder.path(), m_options.ranks),
-      m_secret(new_secret()), m_rendezvous(m_folder.socket(), m_secret, m_options.ranks, *this),
+inherited take_over() {
+  return {block_signals(), raise_limit_of_files(), std::chrono::steady_clock::now(),
+          std::chrono::system_clock::now()};
+}
+
+launcher::launcher(options chosen, const inherited& before, int restarts)
+    : m_options(std::move(chosen)), m_before(before), m_restarts(restarts),
+      m_guard(m_folder.path(), m_options.ranks), m_secret(new_secret()),
+      m_rendezvous(m_folder.socket(), m_secret, m_options.ranks, *this),
       m_ranks(static_cast<std::size_t>(m_options.ranks)) {
   std::signal(SIGPIPE, SIG_IGN);
   const sigset_t taken = signals_taken();
@@ -104,8 +108,8 @@ launcher::launcher(options chosen)
   if (!m_signals) fail("signalfd");
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
   if (m_options.timeout > 0) {
-    m_time_is_over = clock::now() + std::chrono::duration_cast<clock::duration>(
-                                        std::chrono::duration<double>(m_options.timeout));
+    m_time_is_over = m_before.begin + std::chrono::duration_cast<clock::duration>(
+                                          std::chrono::duration<double>(m_options.timeout));
   }
 }
 
@@ -114,13 +118,16 @@ start_settings launcher::common_settings(int failed_starts) const {
   all.program = m_options.program;
   all.variables = {"STARLING_LAUNCH_SOCKET=" + m_folder.socket(),
                    "STARLING_LAUNCH_SECRET=" + detail::wire::to_hex(m_secret),
-                   fmt::format("STARLING_LAUNCH_SIZE={}", m_options.ranks)};
+                   fmt::format("STARLING_LAUNCH_SIZE={}", m_options.ranks),
+                   fmt::format("STARLING_LAUNCH_RESTARTS={}", m_restarts),
+                   fmt::format("STARLING_LAUNCH_BEGIN={}",
+                               m_before.date.time_since_epoch() / std::chrono::nanoseconds(1))};
   all.ranks = m_options.ranks;
   all.cores = usable_cores().size();
   if (const unsigned limit = detail::cpu_limit("/"); limit != 0)
     all.cores = std::min<std::size_t>(all.cores, limit);
-  all.signals = m_old_signals;
-  all.open_files = m_old_files;
+  all.signals = m_before.signals;
+  all.open_files = m_before.open_files;
   all.failed_starts = failed_starts;
   return all;
 }

@@ -23,6 +23,20 @@ void open_standard_files() {
   if (fd > 2) ::close(fd);
 }
 
+/// Runs the job, and again while restarts are left and a rank was lost. Returns the exit code.
+int run_job(const starling::launch::options& chosen) {
+  const auto before = starling::launch::take_over();
+  for (int restarts = 0;; ++restarts) {
+    starling::launch::launcher launcher(chosen, before, restarts);
+    const int code = launcher.run();
+    if (restarts == chosen.restarts || !launcher.has_lost_a_rank()) return code;
+    fmt::print(stderr,
+               "starling launch: starting the ranks again from their latest checkpoint (restart {} "
+               "of {})\n",
+               restarts + 1, chosen.restarts);
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -32,8 +46,7 @@ int main(int argc, char** argv) {
   const starling::launch::parsed parsed = starling::launch::parse_command_line(argc, argv);
   if (!parsed.launch) return parsed.exit_code;
   try {
-    starling::launch::launcher launcher(*parsed.launch);
-    return launcher.run();
+    return run_job(*parsed.launch);
   } catch (const std::exception& fault) {
     fmt::print(stderr, "starling launch: {}\n", fault.what());
     return 1;

@@ -28,8 +28,16 @@ not be written, 124 after --timeout, 127 or 126 when the program cannot be found
 wrong command line. SIGINT, SIGTERM and SIGHUP end the job; SIGQUIT, SIGUSR1 and SIGUSR2 go to the
 ranks, which print their waiting coroutines on SIGQUIT.
 
+With --restarts K, a job of which a signal kills or stops a rank (a crash, want of memory, kill -9)
+is started again, up to K times. A program that uses starling::checkpoints then continues from the
+latest checkpoint that the job has taken, whatever --starling-restart says. STARLING_LAUNCH_RESTARTS
+has the number of restarts so far. --grace is 1 s unless it is given. Standard input is at its end
+after a restart. An error exit or an abort of a rank, a signal to the launcher and --timeout end the
+job as without --restarts.
+
 Examples:
   starling launch -n 4 ./jacobi3d --iterations 100
+  starling launch -n 4 --restarts 10 ./app
   starling launch -n 2 --bind core --label -- ./app -v)";
 
 void describe(CLI::App& launch, options& into, std::string& bind) {
@@ -55,6 +63,13 @@ void describe(CLI::App& launch, options& into, std::string& bind) {
                   "by themselves (default 5)")
       ->option_text("S")
       ->check(CLI::Range(0.0, 1e7));
+  launch
+      .add_option(
+          "--restarts", into.restarts,
+          "How often the job may be started again from its latest checkpoint after a signal "
+          "has killed a rank (default 0)")
+      ->option_text("K")
+      ->check(CLI::Range(0, 1'000'000));
   launch.prefix_command();
 }
 
@@ -62,8 +77,8 @@ void describe(CLI::App& launch, options& into, std::string& bind) {
 /// on are not changed.
 void replace_np(char** first, char** last) {
   static char ranks[] = "--ranks";
-  constexpr std::string_view with_value[] = {"-n",     "-np",       "--ranks",
-                                             "--bind", "--timeout", "--grace"};
+  constexpr std::string_view with_value[] = {"-n",        "-np",     "--ranks",   "--bind",
+                                             "--timeout", "--grace", "--restarts"};
   bool is_value = false;
   for (; first != last && (is_value || **first == '-'); ++first) {
     is_value = !is_value && std::ranges::count(with_value, std::string_view(*first)) != 0;
@@ -98,6 +113,7 @@ parsed parse_command_line(int argc, char** argv) {
     return {std::nullopt, wrong(stop.what())};
   }
   found.bind_cores = bind == "core";
+  if (found.restarts > 0 && launch->count("--grace") == 0) found.grace = 1;
   found.program = launch->remaining();
   if (!found.program.empty() && found.program.front().starts_with('-')) {
     return {std::nullopt, wrong(fmt::format("there is no option {}; options of the program come "

@@ -14,6 +14,7 @@ struct options {
   bool label = false;
   double timeout = 0;  ///< seconds; 0: none
   double grace = 5;    ///< seconds from the failure of a rank to SIGTERM for the remaining ranks
+  int restarts = 0;    ///< how often the job is started again after the loss of a rank
   std::vector<std::string> program;
 };
 

@@ -50,6 +50,10 @@ void add_shares(std::vector<std::string>& variables, const start_settings& all,
                fmt::format("{}", std::max<std::size_t>(all.cores / std::size_t(all.ranks), 1)));
 }
 
+/// Returns the words behind the name in a line of /proc/…/stat. The name, in parentheses, may
+/// contain any character.
+std::string behind_name(const std::string& line) { return line.substr(line.rfind(')') + 1); }
+
 /// Runs the program in the forked process.
 [[noreturn]] void become_program(const start_settings& all, const rank_settings& mine,
                                  char* const* arguments, char* const* environment, pid_t launcher) {
@@ -106,9 +110,8 @@ bool is_exiting(pid_t process) {
   for (; !gone && thread != fs::directory_iterator(); thread.increment(gone)) {
     std::ifstream file(thread->path() / "stat");
     std::string line;
-    if (!std::getline(file, line)) continue;  // the thread has ended meanwhile
-    // The name in parentheses may contain any character. The flags are the seventh word after it.
-    std::istringstream words(line.substr(line.rfind(')') + 1));
+    if (!std::getline(file, line)) continue;      // the thread has ended meanwhile
+    std::istringstream words(behind_name(line));  // the flags are the seventh word
     std::string word;
     for (int i = 0; i < 6; ++i) words >> word;
     unsigned long flags = 0;
@@ -116,6 +119,15 @@ bool is_exiting(pid_t process) {
     is_known = true;
   }
   return is_known;
+}
+
+bool is_stopped(pid_t process) {
+  std::ifstream file(fmt::format("/proc/{}/stat", process));
+  std::string line;
+  std::getline(file, line);
+  std::istringstream words(behind_name(line));
+  std::string state;
+  return words >> state && state == "T";
 }
 
 }  // namespace starling::launch

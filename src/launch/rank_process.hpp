@@ -41,4 +41,7 @@ struct rank_settings {
 /// Other processes may already find its memory and files released.
 [[nodiscard]] bool is_exiting(pid_t process);
 
+/// Returns whether a process is stopped by a signal.
+[[nodiscard]] bool is_stopped(pid_t process);
+
 }  // namespace starling::launch

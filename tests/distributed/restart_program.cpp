@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// A program that continues from its latest checkpoint after ranks of it were killed:
+//
+//     test_restart FOLDER STEPS KILLS SEED    a rank kills itself at a random moment, KILLS times
+//
+// Prints a digest of all elements, which does not depend on the kills.
+#include <chrono>
+#include <csignal>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <random>
+#include <string>
+#include <thread>
+
+#include <unistd.h>
+
+#include <starling/core.hpp>
+#include <starling/objects.hpp>
+
+namespace {
+
+using starling::checkpoints, starling::runtime, starling::task;
+
+constexpr int elements = 12;
+constexpr int every = 4;
+
+std::uint64_t mixed(std::uint64_t a, std::uint64_t b) {
+  a = (a ^ (b + 0x9e3779b97f4a7c15u)) * 0xff51afd7ed558ccdu;
+  return a ^ (a >> 31);
+}
+
+/// Exchanges values with its neighbour, one step ahead.
+struct link : starling::chare<link> {
+  explicit link(starling::migrated) {}
+  explicit link(int last) : m_last(last) {}
+  template <class Archive>
+  void serialize(Archive& ar) {
+    ar(m_step, m_last, m_value);
+  }
+  void begin() { send(); }
+  starling::awaited take(int step, std::uint64_t value);
+  task<> run() {
+    while (m_step < m_last) {
+      ++m_step;
+      const std::uint64_t value = co_await when<&link::take>(m_step);
+      for (int i = 0; i < 20'000; ++i) m_value = mixed(m_value + value, std::uint64_t(m_step));
+      if (m_step < m_last) send();
+      if (m_step % every == 0) co_await checkpoint(std::uint64_t(m_step));
+    }
+  }
+  task<> resumed() { return run(); }
+  std::uint64_t digest() const { return mixed(m_value, std::uint64_t(m_step)); }
+
+ private:
+  void send() {
+    this_array()[(this_index() + 1) % elements].invoke<&link::take>(m_step + 1, m_value);
+  }
+  int m_step = 0;
+  int m_last = 0;
+  std::uint64_t m_value = 1;
+};
+
+int number_of(const char* variable) {
+  const char* const text = std::getenv(variable);
+  return text == nullptr ? 0 : std::atoi(text);
+}
+
+/// Lets this process die at a random moment if it is its turn.
+void plan_death(int kills, int seed) {
+  const int restarts = number_of("STARLING_LAUNCH_RESTARTS");
+  if (restarts >= kills) return;
+  std::mt19937 random(static_cast<unsigned>(seed * 1000 + restarts));
+  const int loser = static_cast<int>(random() % unsigned(number_of("STARLING_LAUNCH_SIZE")));
+  const std::chrono::microseconds delay(random() % 400'000);
+  if (loser != number_of("STARLING_LAUNCH_RANK")) return;
+  std::thread([delay] {
+    std::this_thread::sleep_for(delay);
+    ::kill(::getpid(), SIGKILL);
+  }).detach();
+}
+
+task<int> lead(runtime& rt, std::string folder, int steps) {
+  checkpoints saved = co_await checkpoints::open(rt, folder);
+  const auto all = saved.create_array<link>("links", elements, starling::placement::block, steps);
+  co_await saved.load();
+  if (!saved.is_restart()) {
+    all.invoke<&link::begin>();
+    all.invoke<&link::run>();
+  }
+  co_await starling::quiescence();
+  std::uint64_t digest = 0;
+  for (int i = 0; i < elements; ++i) digest = mixed(digest, co_await all[i].call<&link::digest>());
+  std::printf("digest %016llx\n", static_cast<unsigned long long>(digest));
+  co_return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    const auto options = starling::runtime_options::parse(argc, argv);
+    if (argc != 5) throw starling::usage_error("test_restart FOLDER STEPS KILLS SEED");
+    plan_death(std::atoi(argv[3]), std::atoi(argv[4]));
+    runtime rt(options);
+    return starling::run(rt, lead(rt, argv[1], std::atoi(argv[2])));
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "test_restart: %s\n", e.what());
+    return 3;
+  }
+}
