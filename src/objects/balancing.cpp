@@ -194,8 +194,7 @@ void balancing_lead::send(std::size_t worker, balancing_orders orders) const {
   const auto [local, on_rank] = m_array.locate_worker(worker);
   if (local->home != nullptr)
     send_call(
-        *local->home,
-        [local = local, orders = std::move(orders)] { follow_orders(*local, orders); },
+        *local->home, [at = local, orders = std::move(orders)] { follow_orders(*at, orders); },
         priority::high);
   else
     m_array.space().current_job()->send(

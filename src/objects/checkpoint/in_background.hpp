@@ -6,6 +6,7 @@
 #include <optional>
 #include <type_traits>
 #include <utility>
+#include <variant>
 
 #include <starling/core/future.hpp>
 #include <starling/core/runtime.hpp>
@@ -15,23 +16,27 @@
 
 namespace starling::detail {
 
-/// Calls `f()`, destroys `f`, and gives the result, or the exception, to `to`.
+/// Calls `f()`, destroys `f`, and gives the result, or the exception, to `to`: the caller keeps no
+/// reference to the exception, which another thread may destroy.
 template <class R, class F>
 void fulfil(promise<R>& to, std::optional<F>& f) {
+  std::exception_ptr failed;
+  std::conditional_t<std::is_void_v<R>, std::monostate, std::optional<R>> result;
   try {
-    if constexpr (std::is_void_v<R>) {
+    if constexpr (std::is_void_v<R>)
       (*f)();
-      f.reset();
-      to.set_value();
-    } else {
-      R result = (*f)();
-      f.reset();
-      to.set_value(std::move(result));
-    }
+    else
+      result.emplace((*f)());
   } catch (...) {
-    f.reset();
-    to.set_exception(std::current_exception());
+    failed = std::current_exception();
   }
+  f.reset();
+  if (failed)
+    to.set_exception(std::move(failed));
+  else if constexpr (std::is_void_v<R>)
+    to.set_value();
+  else
+    to.set_value(std::move(*result));
 }
 
 /// Calls `f()` on the thread of `by`. The run is not quiescent before the end of the call.

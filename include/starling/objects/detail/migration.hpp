@@ -155,14 +155,15 @@ void array_of<T>::tell_location(const local_elements& from, std::uint32_t to, co
                                 const ticket* opens) {
   const location now = entry(from.index, k).known;
   const int opened = opens == nullptr ? -1 : int(opens->priority);
-  const auto [at, worker] = locate_worker(to);
-  if (at->home != nullptr)
+  const auto [receiver, worker] = locate_worker(to);
+  if (receiver->home != nullptr)
     send_call(
-        *at->home, [this, at = at, k, now, opened] { learn_location(at->index, k, now, opened); },
+        *receiver->home,
+        [this, on = receiver->index, k, now, opened] { learn_location(on, k, now, opened); },
         priority::high);
   else if constexpr (migrates_between_ranks<T>)
     space().current_job()->send(
-        int(at->index),
+        int(receiver->index),
         make_remote<remote_hint<T>>({worker, priority::high}, id(), k, now, opened));
 }
 
