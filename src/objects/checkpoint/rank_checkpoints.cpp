@@ -7,6 +7,7 @@
 #include <utility>
 
 #include <starling/core/error.hpp>
+#include <starling/core/when_all.hpp>
 #include <starling/objects/archive.hpp>
 #include <starling/objects/detail/array_base.hpp>
 #include <starling/objects/detail/stored_ids.hpp>
@@ -67,21 +68,14 @@ namespace {
 
 rank_state& state_here() { return space_here().owner().service<rank_state>(); }
 
-/// Calls `f(worker)` on each worker of the rank, with its number. Throws the first error.
+/// Calls `f(worker)` on each worker of the rank, with its number. Throws the first error, after the
+/// end of all calls.
 template <class F>
 task<> call_on_workers(object_space& space, F f) {
   std::vector<future<>> calls;
   for (std::size_t w = 0; w < space.workers().size(); ++w)
     calls.push_back(on_worker(*space.workers()[w], [f, w] { f(w); }));
-  std::exception_ptr failed;
-  for (future<>& call : calls) {
-    try {
-      co_await std::move(call);
-    } catch (...) {
-      if (!failed) failed = std::current_exception();
-    }
-  }
-  if (failed) std::rethrow_exception(failed);
+  co_await when_all(std::move(calls));
 }
 
 // --- taking a checkpoint

@@ -14,6 +14,7 @@
 #include <starling/core/detail/module_options.hpp>
 #include <starling/core/error.hpp>
 #include <starling/core/runtime.hpp>
+#include <starling/core/when_all.hpp>
 #include <starling/objects/quiescence.hpp>
 #include <starling/objects/ranks.hpp>
 
@@ -59,33 +60,6 @@ auto on_all_ranks(const Args&... args) {
   std::vector<decltype(async<Function>(rank(0), args...))> calls;
   for (int r = 0; r < rank_count(); ++r) calls.push_back(async<Function>(rank(r), args...));
   return calls;
-}
-
-/// Returns the results of all calls. Throws the first error, after the end of all calls.
-template <class R>
-task<std::vector<R>> results_of(std::vector<future<R>> calls) {
-  std::vector<R> results;
-  std::exception_ptr failed;
-  for (future<R>& call : calls) {
-    try {
-      results.push_back(co_await std::move(call));
-    } catch (...) {
-      if (!failed) failed = std::current_exception();
-    }
-  }
-  if (failed) std::rethrow_exception(failed);
-  co_return results;
-}
-task<> end_of(std::vector<future<>> calls) {
-  std::exception_ptr failed;
-  for (future<>& call : calls) {
-    try {
-      co_await std::move(call);
-    } catch (...) {
-      if (!failed) failed = std::current_exception();
-    }
-  }
-  if (failed) std::rethrow_exception(failed);
 }
 
 std::string names_of(std::span<const stored_array> arrays) {
@@ -156,7 +130,7 @@ task<bool> session::restart_from(std::uint64_t number, std::int64_t not_before) 
   auto reader = co_await std::move(opening);
   if (reader.contents().time_ns < not_before) co_return false;
   const checkpoint_place place{m_path, number, reader.contents().stamp};
-  co_await end_of(on_all_ranks<&verify_shares>(place));
+  co_await when_all(on_all_ranks<&verify_shares>(place));
   auto first = std::make_unique<share_reader>(reader.open_share(0));
   require_all_elements(reader, first->arrays());
   m_first = std::move(first);
@@ -227,9 +201,9 @@ task<> session::load() {
   if (std::exchange(m_is_loaded, true)) throw usage_error("checkpoints::load: it is called twice");
   const checkpoint_objects objects = stored_objects();
   const checkpoint_place place{m_path, number(), m_from->contents().stamp};
-  co_await end_of(on_all_ranks<&count_elements>(place, objects));
-  co_await end_of(on_all_ranks<&load_arrays>());
-  co_await end_of(on_all_ranks<&start_elements>());
+  co_await when_all(on_all_ranks<&count_elements>(place, objects));
+  co_await when_all(on_all_ranks<&load_arrays>());
+  co_await when_all(on_all_ranks<&start_elements>());
 }
 
 // --- taking a checkpoint
@@ -286,13 +260,13 @@ task<checkpoint_parts> session::copy(std::uint64_t step) {
   try {
     parts.values = save_values();
     const checkpoint_objects mine = objects();
-    const auto counts = co_await results_of(on_all_ranks<&copy_states>(mine));
+    const auto counts = co_await when_all(on_all_ranks<&copy_states>(mine));
     parts.arrays = stored_arrays(counts);
   } catch (...) {
     failed = std::current_exception();
   }
   if (failed) {
-    co_await end_of(on_all_ranks<&drop_copies>());
+    co_await when_all(on_all_ranks<&drop_copies>());
     std::rethrow_exception(failed);
   }
   co_return parts;
@@ -340,7 +314,7 @@ task<> session::write_files(const checkpoint_parts& parts) {
     calls.push_back(async<&write_share>(rank(r), contents));
     contents.values.clear();  // only rank 0 writes them
   }
-  auto summaries = co_await results_of(std::move(calls));
+  auto summaries = co_await when_all(std::move(calls));
   const checkpoint_place& at = parts.place;
   manifest done{at.number,       at.stamp,        parts.step,
                 wall_clock_ns(), m_options.label, std::move(summaries)};
