@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <starling/core/detail/load_meter.hpp>
 
+#include <new>
+
+#include <starling/core/detail/worker.hpp>
 #include <starling/core/task.hpp>
 #include <starling/core/trace.hpp>
 
@@ -20,6 +23,19 @@ struct clock_origin {
 };
 
 }  // namespace
+
+std::shared_ptr<device_account> current_device_account() noexcept {
+  const worker* const here = worker::current();
+  time_account* const mine =
+      here == nullptr || here->meter() == nullptr ? nullptr : here->meter()->current();
+  if (mine == nullptr) return nullptr;
+  if (mine->on_devices == nullptr) try {
+      mine->on_devices = std::make_shared<device_account>();
+    } catch (const std::bad_alloc&) {
+      return nullptr;  // the work is charged to nobody
+    }
+  return mine->on_devices;
+}
 
 load_meter::load_meter(finder find) noexcept : m_find(find) {
   static_cast<void>(clock_origin::get());

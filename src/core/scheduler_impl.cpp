@@ -354,6 +354,7 @@ void* scheduler_impl::find_service(std::type_index type,
   std::lock_guard lock(m_service_mutex);
   for (const service_entry& s : m_services)
     if (s.type == type) return s.object.get();
+  if (make == nullptr) return nullptr;
   const service_entry made{type, make_service(type, make), ends_early};
   const auto before = std::ranges::find_if(
       m_services, [&](const service_entry& s) { return s.ends_early && !ends_early; });

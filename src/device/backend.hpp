@@ -87,6 +87,14 @@ class backend_event {
   /// @throws device_error when the device failed before it
   [[nodiscard]] virtual bool is_complete() = 0;
 
+  /// Returns the nanoseconds from when `earlier` was passed to when this point was passed, negative
+  /// in the other order. Both are points of `make_timed_event` of one device that have been passed.
+  /// @throws device_error
+  [[nodiscard]] virtual double nanoseconds_since(backend_event& earlier) {
+    static_cast<void>(earlier);
+    return 0;
+  }
+
   /// The stream that recorded the event, set by `stream_state::record`; null for events of marks
   /// and barriers.
   const stream_state* origin = nullptr;
@@ -227,6 +235,8 @@ class backend_device {
   [[nodiscard]] virtual std::unique_ptr<backend_stream> adopt_stream(void* native,
                                                                      const stream_request& r);
   [[nodiscard]] virtual std::shared_ptr<backend_event> make_event() = 0;
+  /// Returns an event whose time can be read; null on a backend without such events.
+  [[nodiscard]] virtual std::shared_ptr<backend_event> make_timed_event() { return nullptr; }
 
   /// Splits the compute units into a partition of at least `units` and the remainder.
   /// @throws usage_error when the device cannot be split so

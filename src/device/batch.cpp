@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "batch.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 #include <string>
@@ -45,12 +46,14 @@ const transfer& transfer_at(const operation_list& l, std::size_t offset) noexcep
 }
 
 void submit_one(batch_place& place, std::size_t offset, stream_state& queue) {
+  charged_accounts account;
+  if (place.member->account != nullptr) account.push_back(place.member->account);
   const operation_list& l = place.member->operations;
   if (l.at(offset).what == list::kind::transfer)
-    return queue.copy({&transfer_at(l, offset), 1}, &place);
+    return queue.copy({&transfer_at(l, offset), 1}, &place, &account);
   kernel_call call = call_at(l, offset);
   call.observer = &place;
-  queue.launch(call);
+  queue.launch(call, &account);
 }
 
 }  // namespace
@@ -83,6 +86,7 @@ bool batch::submit(stream_state& queue) noexcept {
   std::size_t offset = 0;
   std::size_t started = 0;
   try {
+    if (!alone) charge_members();
     if (!alone && run_sequences(queue)) return true;
     for (; offset < l.size() && !alone; offset += l.at(offset).bytes, started = 0)
       submit_merged(offset, queue, started);
@@ -95,10 +99,17 @@ bool batch::submit(stream_state& queue) noexcept {
   return true;
 }
 
+void batch::charge_members() {
+  m_accounts.clear();
+  const auto is_measured = [](const batch_place& p) { return p.member->account != nullptr; };
+  if (std::ranges::none_of(places, is_measured)) return;
+  for (const batch_place& p : places) m_accounts.push_back(p.member->account);
+}
+
 bool batch::run_sequences(stream_state& queue) {
   m_lists.clear();
   for (const batch_place& p : places) m_lists.push_back(&p.member->operations);
-  return queue.run_sequences(m_lists, *this);
+  return queue.run_sequences(m_lists, *this, m_accounts);
 }
 
 /// Submits the operation at `offset` for all members. A refused copy may be repeated as a whole, a
@@ -110,12 +121,12 @@ void batch::submit_merged(std::size_t offset, stream_state& queue, std::size_t& 
     call.count = places.size();
     call.observer = this;
     call.started = &started;
-    return queue.launch(call);
+    return queue.launch(call, &m_accounts);
   }
   m_transfers.clear();
   for (const batch_place& p : places)
     m_transfers.push_back(transfer_at(p.member->operations, offset));
-  queue.copy(m_transfers, this);
+  queue.copy(m_transfers, this, &m_accounts);
 }
 
 const void* batch::gather_objects(std::size_t offset, std::size_t bytes) {

@@ -11,6 +11,7 @@
 #include <starling/device/detail/completion.hpp>
 
 #include "backend.hpp"
+#include "device_times.hpp"
 
 namespace starling::detail {
 
@@ -63,12 +64,14 @@ struct batch final : member_observer, completion_node {
   /// Submits member by member from `offset` on. The first `started` members skip the operation at
   /// `offset`, which they have started.
   void submit_each(std::size_t offset, std::size_t started, stream_state& queue) noexcept;
+  void charge_members();
   [[nodiscard]] const void* gather_objects(std::size_t offset, std::size_t bytes);
 
   std::unique_ptr<std::byte[]> m_objects;  // contiguous argument blocks, used while submitting
   std::size_t m_capacity = 0;
   std::vector<transfer> m_transfers;
   std::vector<const operation_list*> m_lists;
+  charged_accounts m_accounts;  // of the members; empty if none of them is measured
 };
 
 }  // namespace starling::detail

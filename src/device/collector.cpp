@@ -50,6 +50,7 @@ collector::~collector() = default;
 
 bool collector::commit(batch_member& m) {
   if (m.operations.empty()) return false;
+  m.account = current_device_account();
   batch* leaving = nullptr;
   pumped_stream* pumped = nullptr;
   // On a thread outside the runtime: tasks may wait for the batch that this thread launches, which

@@ -28,14 +28,17 @@ std::uint64_t bit_of(const device& d) {
 
 device::impl::impl(device_set::impl& owner_set, device_id number,
                    std::unique_ptr<detail::backend_device> opened, detail::worker& home)
-    : set(owner_set), id(number),
-      backend(std::move(opened)), context{nullptr,
-                                          &owner_set.poller,
-                                          &home,
-                                          &owner_set.owner.tracer(),
-                                          owner_set.backend->traits(),
-                                          owner_set.completion,
-                                          backend->properties().group_scratch_bytes} {
+    : set(owner_set), id(number), backend(std::move(opened)),
+      times("device " + std::to_string(number.value) + " (" + backend->properties().name + ")",
+            [this] { return backend->make_timed_event(); }),
+      context{nullptr,
+              &owner_set.poller,
+              &home,
+              &owner_set.owner.tracer(),
+              owner_set.backend->traits(),
+              owner_set.completion,
+              backend->properties().group_scratch_bytes,
+              &times} {
   for (std::size_t kind = 0; kind < memory_kinds; ++kind)
     allocators[kind] = std::make_unique<recycling_allocator>(
         *backend, static_cast<memory_kind>(kind),

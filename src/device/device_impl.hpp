@@ -14,6 +14,7 @@
 #include "backend.hpp"
 #include "collector.hpp"
 #include "completion_poller.hpp"
+#include "device_times.hpp"
 #include "stream_state.hpp"
 
 namespace starling {
@@ -57,6 +58,7 @@ struct device::impl {
   device_set::impl& set;
   device_id id;
   std::unique_ptr<detail::backend_device> backend;
+  detail::device_times times;
   detail::stream_context context;
   std::array<std::unique_ptr<recycling_allocator>, memory_kinds> allocators;
 

@@ -15,6 +15,7 @@
 namespace starling::detail {
 
 class completion_poller;
+class device_times;
 
 /// State shared by the streams of a device.
 struct stream_context {
@@ -24,8 +25,9 @@ struct stream_context {
   starling::tracer* tracer;
   backend_traits traits;
   completion_kind completion;
-  std::size_t most_scratch;  // most scratch bytes of a group
-  bool barriers = false;     // redundant barriers between operations, for comparison
+  std::size_t most_scratch;       // most scratch bytes of a group
+  device_times* times = nullptr;  // of the work of elements; null: not measured
+  bool barriers = false;          // redundant barriers between operations, for comparison
   // Whether the error of a lost device was delivered to a user. Read when streams are destroyed.
   mutable std::atomic<bool> loss_told{false};
 };

@@ -21,7 +21,7 @@ bool withdraw(stream_state& s, completion_node& node) noexcept { return s.withdr
 stream_state::stream_state(const stream_context& context, stream_id id, starling::priority priority,
                            completion_word& word, const backend_partition* partition)
     : m_context(&context), m_id(id), m_priority(priority), m_partition(partition),
-      m_marks(context, *this, word), m_waiters(context) {}
+      m_marks(context, *this, word), m_times(context.times), m_waiters(context) {}
 
 stream_state::~stream_state() {
   if (!m_queue) return;

@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "device_times.hpp"
 #include "stream_marks.hpp"
 #include "stream_waiters.hpp"
 #include "submission.hpp"
@@ -52,13 +53,15 @@ class stream_state final : public completion_listener {
     return m_borrowers.load(std::memory_order_relaxed);
   }
 
-  // --- submissions, each one step in the stream's order
-  void launch(const kernel_call& call);
-  void copy(std::span<const transfer> transfers, member_observer* observer = nullptr);
+  // --- submissions, each one step in the stream's order. The device time is charged to the element
+  // that the calling worker runs, of batches to `members`.
+  void launch(const kernel_call& call, const charged_accounts* members = nullptr);
+  void copy(std::span<const transfer> transfers, member_observer* observer = nullptr,
+            const charged_accounts* members = nullptr);
   void pull(const transfer& one);  // may be queued between a lazy request and its mark
   /// Returns false when no operation was queued: see backend_stream.
   [[nodiscard]] bool run_sequences(std::span<const operation_list* const> sequences,
-                                   member_observer& observer);
+                                   member_observer& observer, const charged_accounts& members);
   void fill(void* dst, const void* value, std::size_t element, std::size_t count);
   [[nodiscard]] event record();
   void wait(const std::shared_ptr<backend_event>& point, dependency what = dependency::data);
@@ -104,9 +107,13 @@ class stream_state final : public completion_listener {
   [[nodiscard]] bool mark_overdue() noexcept;
   enum class delay { ends, goes_on };  // of a lazy mark
   template <class Operation>
-  void submit(delay lazy_mark, span_kind kind, const char* name, const Operation& enqueue);
+  void submit(delay lazy_mark, span_kind kind, const char* name, const charged_accounts* members,
+              const Operation& enqueue);
   // Called under the submit lock:
-  std::uint64_t mark(urgency when) { return m_marks.request(when, *m_queue); }
+  std::uint64_t mark(urgency when) {
+    m_times.close();
+    return m_marks.request(when, *m_queue);
+  }
   void end_delay();
   void put_barrier();
   void note(span_kind kind, const char* name, bool captured);
@@ -121,6 +128,7 @@ class stream_state final : public completion_listener {
   submit_lock m_submit_lock;
   std::vector<backend_graph::operation> m_captured;
   stream_marks m_marks;
+  stream_times m_times;
   stream_waiters m_waiters;
 
   // For the poller, while it watches the stream: word and time of the last progress.

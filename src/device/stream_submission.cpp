@@ -38,43 +38,53 @@ void stream_state::put_barrier() {
 /// queued must not fail because of a refused barrier.
 template <class Operation>
 void stream_state::submit(delay lazy_mark, span_kind kind, const char* name,
-                          const Operation& enqueue) {
+                          const charged_accounts* members, const Operation& enqueue) {
   const submission turn(m_submit_lock);
   if (!turn.captured()) {
     if (lazy_mark == delay::ends) end_delay();
     m_marks.note_work();
     if (m_context->barriers) [[unlikely]]
       put_barrier();
+    m_times.begin(*m_queue, members == nullptr ? accounts_of_caller() : charged_accounts(*members));
   }
   enqueue();
+  if (!turn.captured()) m_times.end(*m_queue);
   note(kind, name, turn.captured());
 }
 
-void stream_state::launch(const kernel_call& call) {
+void stream_state::launch(const kernel_call& call, const charged_accounts* members) {
   if (call.shape.scratch_bytes > m_context->most_scratch) [[unlikely]]
     require_scratch("stream", call, *m_context->owner);
-  submit(delay::ends, span_kind::kernel, call.entry->name(), [&] { m_queue->launch(call); });
+  submit(delay::ends, span_kind::kernel, call.entry->name(), members,
+         [&] { m_queue->launch(call); });
 }
 
-void stream_state::copy(std::span<const transfer> transfers, member_observer* observer) {
-  submit(delay::ends, span_kind::copy, "copy", [&] { m_queue->copy(transfers, observer); });
+void stream_state::copy(std::span<const transfer> transfers, member_observer* observer,
+                        const charged_accounts* members) {
+  submit(delay::ends, span_kind::copy, "copy", members,
+         [&] { m_queue->copy(transfers, observer); });
 }
 
 void stream_state::pull(const transfer& one) {
-  submit(delay::goes_on, span_kind::copy, "copy", [&] { m_queue->copy({&one, 1}, nullptr); });
+  submit(delay::goes_on, span_kind::copy, "copy", nullptr, [&] {
+    m_queue->copy({&one, 1}, nullptr);
+  });
 }
 
 bool stream_state::run_sequences(std::span<const operation_list* const> sequences,
-                                 member_observer& observer) {
+                                 member_observer& observer, const charged_accounts& members) {
   const submission turn(m_submit_lock, "an aggregated batch");
   end_delay();
+  m_times.begin(*m_queue, charged_accounts(members));
   if (!m_queue->run_sequences(sequences, observer)) return false;
+  m_times.end(*m_queue);
   m_marks.note_work();
   return true;
 }
 
 void stream_state::fill(void* dst, const void* value, std::size_t element, std::size_t count) {
-  submit(delay::ends, span_kind::copy, "fill", [&] { m_queue->fill(dst, value, element, count); });
+  submit(delay::ends, span_kind::copy, "fill", nullptr,
+         [&] { m_queue->fill(dst, value, element, count); });
 }
 
 event stream_state::record() {
@@ -93,6 +103,7 @@ void stream_state::wait(const std::shared_ptr<backend_event>& point, dependency 
   const submission turn(m_submit_lock, "wait");
   if (point->origin == this && !turn.captured()) return;  // implied by the stream's order
   end_delay();
+  m_times.close();  // waiting is not work
   m_queue->wait(point, what);
   m_marks.note_work();
 }
@@ -100,6 +111,7 @@ void stream_state::wait(const std::shared_ptr<backend_event>& point, dependency 
 void stream_state::wait_native(void* event) {
   const submission turn(m_submit_lock, "wait");
   end_delay();
+  m_times.close();
   m_queue->wait_native(event);
   m_marks.note_work();
 }
@@ -110,7 +122,9 @@ void stream_state::launch_graph(const std::shared_ptr<backend_graph>& recording)
     throw usage_error("graph::launch: captured on another device than that of the stream");
   end_delay();
   m_marks.note_work();
+  m_times.begin(*m_queue, accounts_of_caller());
   m_queue->launch_graph(recording);
+  m_times.end(*m_queue);
   if (m_context->tracer->enabled())
     for (const backend_graph::operation& o : recording->contents)
       m_context->tracer->count(o.kind, o.name);

@@ -95,16 +95,53 @@ balance::snapshot balancing_lead::snapshot_of(const std::vector<element_report>&
                          return r.number.element;
                        }) == reports.end();
   for (const element_report& r : reports)
-    s.elements.push_back({.id = has_ids ? r.number.element : s.elements.size(),
-                          .worker = r.worker,
-                          .host_seconds = r.load.host_seconds / (r.load.is_modelled ? 1 : steps),
-                          .state_bytes = r.load.state_bytes,
-                          .position = r.load.position,
-                          .has_position = r.load.has_position,
-                          .is_anchored = r.is_anchored,
-                          .is_bound_to_rank = r.is_bound_to_rank});
+    s.elements.push_back(
+        {.id = has_ids ? r.number.element : s.elements.size(),
+         .worker = r.worker,
+         .host_seconds = r.load.host_seconds / (r.load.is_modelled ? 1 : steps),
+         .device_seconds = r.load.device_seconds / (r.load.is_device_modelled ? 1 : steps),
+         .state_bytes = r.load.state_bytes,
+         .device_bytes = r.load.device_bytes,
+         .position = r.load.position,
+         .has_position = r.load.has_position,
+         .is_anchored = r.is_anchored,
+         .is_bound_to_rank = r.is_bound_to_rank});
+  add_devices(s);
   add_traffic(s, reports, steps);
   return s;
+}
+
+void balancing_lead::note_devices(const std::vector<element_report>& reports) {
+  object_space& space = m_array.space();
+  m_devices.resize(space.worker_total());
+  const job* const j = space.current_job();
+  for (const element_report& r : reports) {
+    if (r.devices.empty()) continue;
+    const std::size_t on_rank =
+        j == nullptr ? r.worker : std::size_t(j->location_of(r.worker).worker);
+    const std::size_t first = r.worker - on_rank;  // the rank's workers have successive numbers
+    for (std::size_t w = 0; w < r.devices.size() && first + w < m_devices.size(); ++w)
+      m_devices[first + w] = r.devices[w];
+  }
+}
+
+/// Without elements that use devices, the snapshot has none. A device that is not known, because
+/// its rank has no elements or has not opened its devices, gets no element that uses a device; if
+/// none is known, the device loads are left out.
+void balancing_lead::add_devices(balance::snapshot& s) const {
+  const auto uses_device = [](const balance::element_load& e) {
+    return e.device_seconds > 0 || e.device_bytes > 0;
+  };
+  if (std::ranges::none_of(s.elements, uses_device)) return;
+  std::unordered_map<std::uint64_t, std::uint32_t> place_of;
+  for (std::size_t w = 0; w < m_devices.size(); ++w) {
+    if (m_devices[w].key == 0) continue;
+    const auto [at, is_new] = place_of.emplace(m_devices[w].key, std::uint32_t(s.devices.size()));
+    if (is_new) s.devices.push_back({.memory_bytes = m_devices[w].memory_bytes});
+    s.workers[w].device = at->second;
+  }
+  if (!s.devices.empty()) return;
+  for (balance::element_load& e : s.elements) e.device_seconds = e.device_bytes = 0;
 }
 
 std::uint64_t balancing_lead::skip_after(bool has_moved) {
@@ -118,11 +155,15 @@ std::uint64_t balancing_lead::skip_after(bool has_moved) {
 }
 
 bool balancing_lead::is_due(const balance::snapshot& loads) {
-  double sum = 0;
-  for (const balance::element_load& e : loads.elements) sum += e.host_seconds;
+  double host = 0, device = 0;
+  for (const balance::element_load& e : loads.elements) {
+    host += e.host_seconds;
+    device += e.device_seconds;
+  }
   const double longest =
       balance::estimate_step(loads, balance::current_workers(loads)).step_seconds;
-  const double mean = sum / double(loads.workers.size());
+  const double mean = std::max(host / double(loads.workers.size()),
+                               loads.devices.empty() ? 0 : device / double(loads.devices.size()));
   for (std::uint64_t step = 0; step <= m_skipped; ++step) m_schedule.record_step(longest, mean);
   const bool is_first = !m_has_balanced && m_interval == 0 && longest > large_imbalance * mean;
   return is_first || m_schedule.is_due();
@@ -146,12 +187,14 @@ void balancing_lead::decide(std::vector<element_report> reports) {
   std::ranges::sort(reports, {}, [](const element_report& r) {
     return std::tuple(r.number.element, r.worker, r.slot);
   });
+  note_devices(reports);
   const balance::snapshot loads = snapshot_of(reports);
   balance::require_valid(loads);  // reports come from other ranks
   m_calls += m_skipped + 1;
   std::vector<balancing_orders> orders(loads.workers.size());
-  const bool is_measured = std::ranges::any_of(
-      loads.elements, [](const balance::element_load& e) { return e.host_seconds > 0; });
+  const bool is_measured = std::ranges::any_of(loads.elements, [](const balance::element_load& e) {
+    return e.host_seconds > 0 || e.device_seconds > 0;
+  });
   if (is_measured && is_due(loads)) balance(loads, reports, orders);
   const bool has_moved =
       std::ranges::any_of(orders, [](const balancing_orders& o) { return !o.moves.empty(); });
@@ -253,6 +296,7 @@ element_report report_of(chare_core& c, point_wait& w) {
   array_base::for_each_destination(c, [&r](const sent_traffic& t) {
     if (t.to.array == r.number.array) r.sent.push_back(t);
   });
+  if (w.slot == 0) r.devices = devices_of_workers(array.space().owner());
   if (s.load != nullptr) s.load->reset();
   return r;
 }

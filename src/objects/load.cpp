@@ -4,6 +4,7 @@
 #include <utility>
 
 #include <starling/core/task.hpp>
+#include <starling/device/detail/device_load.hpp>
 #include <starling/objects/detail/array_base.hpp>
 #include <starling/objects/detail/entry_callback.hpp>
 #include <starling/objects/detail/load_record.hpp>
@@ -89,6 +90,10 @@ load_record::~load_record() {
 void load_record::reset() noexcept {
   ticks = 0;
   messages = 0;
+  if (on_devices != nullptr) {
+    on_devices->share_ns.store(0, std::memory_order_relaxed);
+    on_devices->elapsed_ns.store(0, std::memory_order_relaxed);
+  }
   sent.clear();
 }
 
@@ -139,6 +144,13 @@ load_measurement array_base::load_of(chare_core& c) {
     m.messages = r->messages;
     m.sent_messages = r->sent.messages();
     m.sent_bytes = r->sent.bytes();
+    if (device_account* const device = r->on_devices.get()) {
+      // Acquire pairs with the release after the last addition.
+      if (device->outstanding.load(std::memory_order_acquire) != 0)
+        settle_device_times(m_space.owner());
+      m.device_seconds = double(device->share_ns.load(std::memory_order_relaxed)) * 1e-9;
+      m.device_elapsed_seconds = double(device->elapsed_ns.load(std::memory_order_relaxed)) * 1e-9;
+    }
   }
   describe_load(c, m);
   return m;

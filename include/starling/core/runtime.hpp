@@ -192,6 +192,11 @@ class runtime {
     };
     return *static_cast<Service*>(find_service(typeid(Service), make, ends_early));
   }
+  /// Returns the runtime's service of this type, or null if it has not been made. Thread-safe.
+  template <class Service>
+  [[nodiscard]] Service* existing_service() {
+    return static_cast<Service*>(find_service(typeid(Service), nullptr, false));
+  }
 
   /// Returns a random number of chaos mode, 0 … bound−1; always 0 without chaos mode. Any thread.
   [[nodiscard]] std::uint32_t chaos(std::uint32_t bound) noexcept;
@@ -203,6 +208,7 @@ class runtime {
 
  private:
   void start_root(task<void> body, detail::sync_root& root);
+  /// `make` may be empty: a missing service is not made then, and null is returned.
   void* find_service(std::type_index type, const std::function<std::shared_ptr<void>()>& make,
                      bool ends_early);
 

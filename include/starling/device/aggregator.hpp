@@ -10,6 +10,7 @@
 #include <stop_token>
 #include <utility>
 
+#include <starling/core/detail/load_meter.hpp>
 #include <starling/core/detail/stoppable.hpp>
 #include <starling/core/future.hpp>
 #include <starling/device/detail/completion.hpp>
@@ -65,6 +66,7 @@ struct batch_member : device_waiter {
 
   collector* target;
   operation_list operations;
+  std::shared_ptr<device_account> account;  // of the element that committed it; null: of none
 };
 
 /// Adds a recorded member to a batch. Returns false if it is empty or was cancelled: its waiter is

@@ -32,6 +32,7 @@ struct sent_traffic {
 /// A chare type may have these public members, which supply its load, position and memory:
 ///
 ///     double load() const;                        // replaces host_seconds; in seconds
+///     double device_load() const;                 // replaces device_seconds; in seconds
 ///     std::array<double, 3> coordinates() const;  // position, in any unit
 ///     std::uint64_t state_bytes() const;          // host memory that a migration sends
 ///     std::uint64_t device_bytes() const;         // device memory that the element occupies
@@ -39,6 +40,17 @@ struct load_measurement {
   /// Time of the element's entry methods and coroutines on workers, without the time for which they
   /// were suspended; the result of `load()` if the chare has it.
   double host_seconds = 0;
+  /// Time for which kernels, copies, fills and graphs that the element has submitted occupied
+  /// devices, of work that was over when the load was read. At each moment the time of a device is
+  /// divided equally among the elements whose work it runs, so the sum over all elements is the
+  /// time for which a device was busy with them; a batch of an aggregator is divided equally among
+  /// its members. Work submitted to native handles and in resident programs is not contained, nor
+  /// work on SYCL devices, whose times cannot be read. The result of `device_load()` if the chare
+  /// has it.
+  double device_seconds = 0;
+  /// As `device_seconds`, but the time is divided among the members of batches only: the time that
+  /// the work would take on a device of its own if elements do not slow each other down.
+  double device_elapsed_seconds = 0;
   std::uint64_t messages = 0;        ///< received messages to entry methods, broadcasts included
   std::uint64_t sent_messages = 0;   ///< sum over all destinations
   std::uint64_t sent_bytes = 0;      ///< sum over all destinations
@@ -47,6 +59,7 @@ struct load_measurement {
   std::array<double, 3> position{};  ///< result of `coordinates()`
   bool has_position = false;         ///< the chare has `coordinates()`
   bool is_modelled = false;          ///< the chare has `load()`
+  bool is_device_modelled = false;   ///< the chare has `device_load()`
 };
 
 }  // namespace starling

@@ -9,8 +9,9 @@
 namespace starling::detail {
 
 cuda_device::cuda_device(int number, word_store words)
-    : m_shared{number, std::make_shared<cuda_event_pool>(number),
-               std::make_shared<cuda_graph_cache>(), words} {
+    : m_shared{number, std::make_shared<cuda_event_pool>(number, cuda_event_pool::timing::disabled),
+               std::make_shared<cuda_graph_cache>(), words},
+      m_timed_events(std::make_shared<cuda_event_pool>(number, cuda_event_pool::timing::enabled)) {
   make_current(number);
   m_properties = read_cuda_properties(number);
   int least = 0;
@@ -76,6 +77,10 @@ backend_partitions cuda_device::divide(int units) {
 
 std::shared_ptr<backend_event> cuda_device::make_event() {
   return std::make_shared<cuda_event>(m_shared.events);
+}
+
+std::shared_ptr<backend_event> cuda_device::make_timed_event() {
+  return std::make_shared<cuda_event>(m_timed_events);
 }
 
 void cuda_device::load_kernels() {

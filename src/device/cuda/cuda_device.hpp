@@ -26,6 +26,7 @@ class cuda_device final : public backend_device {
   [[nodiscard]] std::unique_ptr<backend_stream> adopt_stream(void* native,
                                                              const stream_request& r) override;
   [[nodiscard]] std::shared_ptr<backend_event> make_event() override;
+  [[nodiscard]] std::shared_ptr<backend_event> make_timed_event() override;
   [[nodiscard]] backend_partitions divide(int units) override;
 
   void load_kernels() override;
@@ -39,6 +40,7 @@ class cuda_device final : public backend_device {
 
  private:
   cuda_resources m_shared;
+  std::shared_ptr<cuda_event_pool> m_timed_events;
   cuda_sharing m_sharing{m_shared.device};
   device_properties m_properties;
   int m_priority_of[2];  // CUDA's priority for each Starling priority

@@ -24,7 +24,8 @@ cudaEvent_t cuda_event_pool::take() {
   }
   make_current(m_device);
   cudaEvent_t e = nullptr;
-  check(cudaEventCreateWithFlags(&e, cudaEventDisableTiming), "cudaEventCreateWithFlags");
+  const unsigned flags = m_timing == timing::enabled ? cudaEventDefault : cudaEventDisableTiming;
+  check(cudaEventCreateWithFlags(&e, flags), "cudaEventCreateWithFlags");
   return e;
 }
 
@@ -46,6 +47,14 @@ bool cuda_event::is_complete() {
   }
   forget_cuda_error();
   return false;
+}
+
+double cuda_event::nanoseconds_since(backend_event& earlier) {
+  const outside_capture here;
+  float ms = 0;
+  check(cudaEventElapsedTime(&ms, static_cast<cuda_event&>(earlier).native(), m_event),
+        "cudaEventElapsedTime");
+  return double(ms) * 1e6;
 }
 
 }  // namespace starling::detail

@@ -26,11 +26,12 @@ class outside_capture {
   cudaStreamCaptureMode m_mode = cudaStreamCaptureModeRelaxed;
 };
 
-/// Recycled events of one device: creating an event takes the driver microseconds. Timing is
-/// disabled, so recording is cheap. Thread-safe. The pool exists as long as its events.
+/// Recycled events of one device: creating an event takes the driver microseconds. Recording is
+/// cheaper for events that are not timed. Thread-safe. The pool exists as long as its events.
 class cuda_event_pool {
  public:
-  explicit cuda_event_pool(int device) noexcept : m_device(device) {}
+  enum class timing { disabled, enabled };
+  cuda_event_pool(int device, timing how) noexcept : m_device(device), m_timing(how) {}
   ~cuda_event_pool();
   cuda_event_pool(const cuda_event_pool&) = delete;
   cuda_event_pool& operator=(const cuda_event_pool&) = delete;
@@ -43,6 +44,7 @@ class cuda_event_pool {
 
  private:
   int m_device;
+  timing m_timing;
   spin_lock m_lock;
   std::vector<cudaEvent_t> m_free;
 };
@@ -55,6 +57,7 @@ class cuda_event final : public backend_event {
 
   [[nodiscard]] backend_kind kind() const noexcept override { return backend_kind::cuda; }
   [[nodiscard]] bool is_complete() override;
+  [[nodiscard]] double nanoseconds_since(backend_event& earlier) override;
   [[nodiscard]] cudaEvent_t native() const noexcept { return m_event; }
 
  private:

@@ -34,6 +34,9 @@ class host_device final : public backend_device {
   [[nodiscard]] std::shared_ptr<backend_event> make_event() override {
     return std::make_shared<host_event>();
   }
+  [[nodiscard]] std::shared_ptr<backend_event> make_timed_event() override {
+    return std::make_shared<host_event>(true);
+  }
   bool enable_peer_access(backend_device&) override { return true; }
   bool export_memory(const void*, memory_name&) override { return true; }
   void pin(std::span<std::byte>) override {}

@@ -2,12 +2,14 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <exception>
 #include <mutex>
 
 #include <starling/core/detail/promise_base.hpp>
 #include <starling/core/detail/spin_lock.hpp>
 #include <starling/core/detail/worker.hpp>
+#include <starling/core/trace.hpp>
 
 #include "../backend.hpp"
 
@@ -18,12 +20,18 @@ class host_stream;
 /// A point of a host stream, passed once. Holds a list of the strands of streams that wait for it.
 class host_event final : public backend_event {
  public:
+  explicit host_event(bool is_timed = false) noexcept : m_is_timed(is_timed) {}
+
   [[nodiscard]] backend_kind kind() const noexcept override { return backend_kind::host; }
 
   [[nodiscard]] bool is_complete() override {
     if (!has_passed()) return false;
     if (m_error) std::rethrow_exception(m_error);
     return true;
+  }
+
+  [[nodiscard]] double nanoseconds_since(backend_event& earlier) override {
+    return double(std::int64_t(m_passed_ns - static_cast<host_event&>(earlier).m_passed_ns));
   }
 
   /// Acquire pairs with pass(): the recorded work and the error are visible.
@@ -49,6 +57,7 @@ class host_event final : public backend_event {
   /// Passes the event. Called once, by the thread that runs the stream's operations.
   void pass(const std::exception_ptr& error) noexcept {
     m_error = error;
+    if (m_is_timed) m_passed_ns = tracer::now();
     {
       std::lock_guard lock(m_lock);
       m_passed.store(true, std::memory_order_release);
@@ -58,6 +67,8 @@ class host_event final : public backend_event {
   }
 
  private:
+  bool m_is_timed;
+  std::uint64_t m_passed_ns = 0;      // written before m_passed
   std::atomic<bool> m_passed{false};  // false → true once, under the lock
   spin_lock m_lock;
   ready_list m_waiting;

@@ -103,6 +103,9 @@ class kokkos_device final : public backend_device {
   [[nodiscard]] std::shared_ptr<backend_event> make_event() override {
     return m_base->make_event();
   }
+  [[nodiscard]] std::shared_ptr<backend_event> make_timed_event() override {
+    return m_base->make_timed_event();
+  }
   void load_kernels() override { m_base->load_kernels(); }
   bool enable_peer_access(backend_device& other) override {
     return m_base->enable_peer_access(*static_cast<kokkos_device&>(other).m_base);

@@ -1,17 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <cstdint>
+#include <memory>
 
 #include <starling/core/detail/promise_base.hpp>
 
 /// Measurement of the time that objects use on a worker.
 namespace starling::detail {
 
+/// Time for which the work of one object has occupied devices. Any thread adds to it; it exists
+/// until all this work is over. Relaxed: the numbers guard no other data.
+struct device_account {
+  /// At each moment, the time of a device is divided equally among the intervals that contain it.
+  std::atomic<std::uint64_t> share_ns{0};
+  std::atomic<std::uint64_t> elapsed_ns{0};   // the same intervals, not divided
+  std::atomic<std::uint32_t> outstanding{0};  // intervals that are not added yet
+};
+
 /// Time that one object has used on workers. Accessed by the worker that the object is on.
 struct time_account {
-  std::uint64_t ticks = 0;  // see load_meter::seconds
+  std::uint64_t ticks = 0;                     // see load_meter::seconds
+  std::shared_ptr<device_account> on_devices;  // made by the first work; null: none so far
 };
+
+/// Returns the device account of the object that the calling worker charges, null if it charges
+/// none or if there is no memory. Any thread.
+[[nodiscard]] std::shared_ptr<device_account> current_device_account() noexcept;
 
 /// Charges the time of one worker to accounts: at each moment to one account or to none, so that no
 /// time is charged twice. Used by its worker only.

@@ -285,6 +285,10 @@ class array_of final : public array_base {
       load.host_seconds = described.load();
       load.is_modelled = true;
     }
+    if constexpr (requires(double& x) { x = described.device_load(); }) {
+      load.device_seconds = described.device_load();
+      load.is_device_modelled = true;
+    }
     if constexpr (requires(position & x) { x = described.coordinates(); }) {
       load.position = described.coordinates();
       load.has_position = true;

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include <starling/device/detail/device_load.hpp>
 #include <starling/objects/balance/balancer.hpp>
 #include <starling/objects/balance/schedule.hpp>
 #include <starling/objects/detail/collective_point.hpp>
@@ -26,14 +27,16 @@ struct element_report {
   bool is_bound_to_rank = false;
   load_measurement load;  // since the last report
   element_number number;
-  std::vector<sent_traffic> sent;  // to elements of the same array
+  std::vector<sent_traffic> sent;      // to elements of the same array
+  std::vector<worker_device> devices;  // of the rank's workers, in the first report of each worker
   // Only if there is a report of balancings:
   std::string name;
   std::string anchor;  // why the element is anchored
 
   template <class Archive>
   void serialize(Archive& ar) {
-    ar(worker, slot, round, is_anchored, is_bound_to_rank, load, number, sent, name, anchor);
+    ar(worker, slot, round, is_anchored, is_bound_to_rank, load, number, sent, devices, name,
+       anchor);
   }
 };
 
@@ -67,6 +70,9 @@ class balancing_lead {
 
  private:
   [[nodiscard]] balance::snapshot snapshot_of(const std::vector<element_report>& reports) const;
+  /// Stores the devices of the workers whose ranks have reported them.
+  void note_devices(const std::vector<element_report>& reports);
+  void add_devices(balance::snapshot& s) const;
   [[nodiscard]] std::uint64_t skip_after(bool has_moved);
   /// Whether the balancer is to be called, after a step of these loads.
   [[nodiscard]] bool is_due(const balance::snapshot& loads);
@@ -85,6 +91,7 @@ class balancing_lead {
   std::uint64_t m_calls = 0;    // of load_balance() by each element
   std::uint64_t m_skipped = 0;  // calls between the last collective one and this one
   bool m_has_balanced = false;
+  std::vector<worker_device> m_devices;  // by worker, of all ranks; key 0: not known
 };
 
 /// Processes the orders of a worker for the elements that wait there. On that worker.
