@@ -8,6 +8,7 @@
 #include <starling/objects/checkpoint.hpp>
 #include <starling/objects/codec.hpp>
 #include <starling/objects/create.hpp>
+#include <starling/objects/device_state.hpp>
 #include <starling/objects/entry.hpp>
 #include <starling/objects/error.hpp>
 #include <starling/objects/exit.hpp>

@@ -63,6 +63,8 @@ class buffer {
   /// Returns the memory kind. Not for a default-constructed buffer.
   [[nodiscard]] memory_kind kind() const noexcept { return m_source->kind(); }
 
+  /// Returns the stream in whose order the memory is freed; null: at once.
+  [[nodiscard]] detail::stream_state* order() const noexcept { return m_order; }
   /// Frees the memory in the order of `s` from now on: call it when the last use runs there.
   void release_on(const stream& s) { m_order = &s.state(); }
 

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <span>
+
+#include <starling/device/recycling_allocator.hpp>
+#include <starling/device/types.hpp>
+
+/// Access of the host to memory of any kind, for the archive.
+namespace starling::detail {
+
+/// Returns the allocator of the calling worker's device. @throws usage_error on a thread that is no
+/// worker; the errors of `devices`
+[[nodiscard]] recycling_allocator& allocator_here(memory_kind kind);
+
+/// Calls `sink` with the bytes at `from`, piece by piece in order. Waits, on the calling worker,
+/// until the work submitted to `order` (may be null) so far is over; other work must not write the
+/// memory. @throws usage_error on a thread that is no worker; device_error; the exceptions of
+/// `sink`
+void read_memory(memory_kind kind, const void* from, std::size_t bytes, stream_state* order,
+                 const std::function<void(std::span<const std::byte>)>& sink);
+
+/// Copies `bytes` from host memory to memory of any kind, which no work uses. Waits until they are
+/// there. @throws as read_memory
+void write_memory(memory_kind kind, void* to, const std::byte* from, std::size_t bytes);
+
+}  // namespace starling::detail
