@@ -29,6 +29,12 @@ struct worker_copies {
   };
   std::vector<record> records;
   std::vector<std::byte> bytes;  // index and state of each record in turn
+
+  /// Keeps the memory for the next checkpoint: new memory takes longer than the copies.
+  void clear() noexcept {
+    records.clear();
+    bytes.clear();
+  }
 };
 
 /// The states that a restart gives to one worker.
@@ -55,8 +61,7 @@ struct rank_state {
   explicit rank_state(runtime& rt) : space(rt.service<object_space>()) {}
 
   object_space& space;
-  std::vector<worker_copies> copies;     // by worker
-  std::vector<std::size_t> last_copies;  // bytes of each worker in the checkpoint before
+  std::vector<worker_copies> copies;  // by worker; read by the thread that writes
   // A restart.
   checkpoint_place place;
   checkpoint_objects objects;
@@ -95,10 +100,8 @@ void copy_worker(rank_state& rank, const checkpoint_objects& objects, const stor
                  std::size_t worker) {
   const stored_ids::scope writing(ids);
   worker_copies& to = rank.copies[worker];
-  to.bytes.reserve(rank.last_copies[worker] + rank.last_copies[worker] / 8);
   for (std::size_t i = 0; i < objects.arrays.size(); ++i)
     copy_elements(rank.space.array(objects.arrays[i]), std::uint32_t(i), worker, to);
-  rank.last_copies[worker] = to.bytes.size();
 }
 
 void write_copies(const std::vector<worker_copies>& copies, share_writer& to) {
@@ -202,14 +205,14 @@ void start_on_worker(std::span<array_base* const> arrays, std::size_t worker,
 task<std::vector<std::uint64_t>> copy_states(checkpoint_objects objects) {
   rank_state& rank = state_here();
   const std::size_t workers = rank.space.workers().size();
-  rank.copies = std::vector<worker_copies>(workers);
-  rank.last_copies.resize(workers);
+  rank.copies.resize(workers);
+  drop_copies();
   const stored_ids ids(rank.space, objects.all());
   try {
     co_await call_on_workers(rank.space,
                              [&](std::size_t w) { copy_worker(rank, objects, ids, w); });
   } catch (...) {
-    rank.copies.clear();
+    drop_copies();
     throw;
   }
   std::vector<std::uint64_t> counts(objects.arrays.size());
@@ -221,20 +224,23 @@ task<std::vector<std::uint64_t>> copy_states(checkpoint_objects objects) {
 task<share_summary> write_share(share_contents contents) {
   rank_state& rank = state_here();
   const share_identity mine = identity_of(contents.place, rank.space);
-  auto writing = in_background(
-      rank.background, rank.space.owner(),
-      [contents = std::move(contents), mine, copies = std::exchange(rank.copies, {})] {
-        checkpoint_folder folder(contents.place.path);
-        return folder.write_share(mine, [&](share_writer& to) {
-          for (const stored_array& a : contents.arrays) static_cast<void>(to.add_array(a));
-          for (const stored_value& v : contents.values) to.add_value(v.kind, v.name, v.bytes);
-          write_copies(copies, to);
-        });
-      });
+  auto writing = in_background(rank.background, rank.space.owner(),
+                               [contents = std::move(contents), mine, &copies = rank.copies] {
+                                 checkpoint_folder folder(contents.place.path);
+                                 return folder.write_share(mine, [&](share_writer& to) {
+                                   for (const stored_array& a : contents.arrays)
+                                     static_cast<void>(to.add_array(a));
+                                   for (const stored_value& v : contents.values)
+                                     to.add_value(v.kind, v.name, v.bytes);
+                                   write_copies(copies, to);
+                                 });
+                               });
   co_return co_await std::move(writing);
 }
 
-void drop_copies() { state_here().copies.clear(); }
+void drop_copies() {
+  for (worker_copies& of : state_here().copies) of.clear();
+}
 
 task<> verify_shares(checkpoint_place place) {
   rank_state& rank = state_here();
