@@ -17,7 +17,7 @@
 #include "19_uneven_stencil.hpp"
 
 using namespace starling;
-using numbers = std::vector<std::uint64_t>;
+using cell_values = std::vector<std::uint64_t>;
 
 constexpr int pieces = 16, cells = 2048, steps = 40, steps_between_balancings = 5;
 
@@ -39,7 +39,7 @@ struct piece : chare<piece> {
 
   task<> begin(callback<int> end) {
     m_end = std::move(end);
-    numbers start(std::size_t(cells) + 2);
+    cell_values start(std::size_t(cells) + 2);
     for (int c = 0; c < cells; ++c) start[std::size_t(c) + 1] = first_value(this_index(), c);
     m_now = allocate(memory_kind::device, start.size());
     m_at.copy(m_now, start);
@@ -80,11 +80,11 @@ struct piece : chare<piece> {
     m_next = {};  // is allocated on the new device
     m_at = std::move(at);
   }
-  task<numbers> contents() {
-    numbers all(m_now.size());
+  task<cell_values> contents() {
+    cell_values all(m_now.size());
     m_at.copy(all, std::as_const(m_now).span());
     co_await m_at.completion();
-    co_return numbers(all.begin() + 1, all.end() - 1);
+    co_return cell_values(all.begin() + 1, all.end() - 1);
   }
 
  private:
@@ -101,8 +101,8 @@ struct piece : chare<piece> {
 };
 
 /// Computes the same without chares.
-numbers expected() {
-  numbers now(std::size_t(pieces) * cells), next(now.size());
+cell_values expected() {
+  cell_values now(std::size_t(pieces) * cells), next(now.size());
   for (std::size_t i = 0; i < now.size(); ++i) now[i] = first_value(int(i) / cells, int(i) % cells);
   for (int s = 0; s < steps; ++s, now.swap(next))
     for (std::size_t i = 0; i < now.size(); ++i)
@@ -117,9 +117,9 @@ task<int> mix(runtime& rt) {
   auto [end, migrations] = make_reply<int>();
   ring.invoke<&piece::begin>(end);
   const int moved = co_await std::move(migrations);
-  numbers found;
+  cell_values found;
   for (int i = 0; i < pieces; ++i) {
-    const numbers of_piece = co_await ring[i].call<&piece::contents>();
+    const cell_values of_piece = co_await ring[i].call<&piece::contents>();
     found.insert(found.end(), of_piece.begin(), of_piece.end());
   }
   const bool is_right = found == expected();
