@@ -24,6 +24,7 @@ using starling_test::compute;
 using starling_test::first_worker;
 using starling_test::in_process;
 using starling_test::now;
+using starling_test::stay_in_place;
 
 runtime_options on_host_devices(unsigned workers, int devices) {
   runtime_options o = runtime_options::from_environment();
@@ -42,13 +43,20 @@ struct timed_kernel {
   void operator()(index3) const { *seconds += compute(ms); }
 };
 
-/// Waits until a test opens it.
+/// Tells the worker that runs it, and waits until a test opens it.
 struct gate_kernel {
   static constexpr const char* name = "gate_kernel";
+  std::atomic<int>* worker;
   std::atomic<bool>* is_open;
   void operator()(index3) const {
+    *worker = runtime::worker_index();
     while (!is_open->load()) std::this_thread::yield();
   }
+};
+
+struct on_worker {
+  std::size_t worker;
+  std::size_t operator()(int, std::uint64_t) const { return worker; }
 };
 
 constexpr double rounding = 2e-9;
@@ -142,12 +150,17 @@ TEST_F(device_loads, contain_graphs) {
 
 TEST_F(device_loads, of_a_batch_are_equal_for_its_members) {
   constexpr std::size_t members = 3;
+  stay_in_place(rt, "an element on the worker of the gate would not run");
   aggregator batches(devices(rt).device(0), {.most = members, .streams = 1, .depth = 1});
-  const auto all = create_array<launcher>(rt, int(members), first_worker());
-  measure(all);
-  // The batch gathers while the gate keeps the stream busy, and is launched when it is full.
+  // The batch gathers while the gate keeps the stream and one worker busy, and is launched when it
+  // is full.
+  std::atomic<int> worker_of_gate{-1};
   std::atomic<bool> is_open{false};
-  auto gate = batches.submit(range{1}, gate_kernel{&is_open}).get_future();
+  auto gate = batches.submit(range{1}, gate_kernel{&worker_of_gate, &is_open}).get_future();
+  while (worker_of_gate < 0) std::this_thread::yield();
+  const auto all =
+      create_array<launcher>(rt, int(members), on_worker{std::size_t(1 - worker_of_gate.load())});
+  all.measure_loads(true);
   all.invoke<&launcher::join>(in_process<aggregator>{&batches}, 1.0);
   while (batches.statistics().submissions < 1 + members) std::this_thread::yield();
   is_open = true;
@@ -225,6 +238,7 @@ struct heavy_on_device : chare<heavy_on_device> {
 /// Balances an array once; returns the device loads of both workers in milliseconds.
 template <class Runtime>
 std::vector<double> balanced_device_loads(Runtime& rt, bool uses_devices) {
+  stay_in_place(rt, "the worker of each element is compared");
   const auto all = create_array<heavy_on_device>(rt, elements, placement::block);
   all.balance_by(balance::make_balancer("greedy"), 1);
   rt.sync_wait([](chare_array<heavy_on_device> a, bool uses) -> task<> {

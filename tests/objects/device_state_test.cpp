@@ -22,6 +22,7 @@ namespace {
 using starling_test::cluster;
 using starling_test::message_of;
 using starling_test::over_ucx;
+using starling_test::stay_in_place;
 using numbers = std::vector<std::uint64_t>;
 
 /// a[i] = factor · a[i] + i.
@@ -211,6 +212,7 @@ TEST_P(device_state, migrates_with_the_element) {
 
 TEST(device_state_of_a_rank, follows_the_element_to_the_device_of_its_worker) {
   runtime rt(host_devices(2, 2));
+  stay_in_place(rt, "device and worker are asked one after the other");
   const auto all = create_array<device_cell>(rt, cells, placement::block, cell_size);
   numbers factors;
   for (int round = 0; round < 4; ++round) {
