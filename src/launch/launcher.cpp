@@ -24,10 +24,14 @@ constexpr int timeout_exit_code = 124;  // as timeout(1)
 
 int launcher::run() {
   start_all();
+  if (!m_verdict && !m_job.resized.empty()) m_control.answer(true, m_job.resized);
+  m_job.resized.clear();
   while (any_group_lives()) step();
   // Reads the last messages and the last output of the ranks.
   m_rendezvous.serve_all();
   for (labelled_stream& stream : m_streams) stream.read_the_rest();
+  note_checkpoints();
+  note_stop();
   if (m_verdict) {
     const int count = m_verdict->names_ended ? m_verdict->ended : 0;
     std::string ended;
@@ -64,6 +68,7 @@ void launcher::step() {
     polled.push_back({stream.fd(), POLLIN, 0});
     streams.push_back(&stream);
   }
+  m_control.wants(polled);
   m_rendezvous.wants(polled);
   if (::poll(polled.data(), polled.size(), milliseconds_to_deadline()) < 0 && errno != EINTR) {
     throw error(fmt::format("poll: {}", std::strerror(errno)));
@@ -75,6 +80,7 @@ void launcher::step() {
   }
   // Ended processes first: a rank's end is judged, if possible, before its socket is served.
   if (polled[0].revents != 0) take_signals();
+  m_control.serve(polled, *this);
   m_rendezvous.serve(polled);
   check_time();
 }
@@ -82,7 +88,7 @@ void launcher::step() {
 int launcher::milliseconds_to_deadline() const {
   auto soonest = clock::time_point::max();
   for (const auto& time :
-       {m_verdict ? std::nullopt : m_time_is_over, m_end_at, m_kill_at, m_judge_at})
+       {m_verdict ? std::nullopt : m_time_is_over, m_end_at, m_kill_at, m_judge_at, m_look_at})
     soonest = std::min(soonest, time.value_or(soonest));
   if (soonest == clock::time_point::max()) return -1;
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(soonest - clock::now());
@@ -95,6 +101,7 @@ void launcher::check_time() {
     end_running(timeout_exit_code,
                 fmt::format("the {} s of --timeout are over", m_options.timeout));
   }
+  if (m_look_at && clock::now() >= *m_look_at) look_at_request();
   if (m_end_at && clock::now() >= *m_end_at) end_ranks();
   if (m_judge_at && clock::now() >= *m_judge_at) take_ended();
   if (m_kill_at && clock::now() >= *m_kill_at) {
@@ -113,6 +120,7 @@ void launcher::take_signals() {
 }
 
 void launcher::take_signal(int number) {
+  if (stop_at_checkpoint(number)) return;
   switch (number) {
     case SIGCHLD:
       return take_ended();
@@ -136,6 +144,7 @@ void launcher::take_signal(int number) {
 void launcher::take_ended() {
   // Reads messages that ranks sent before their end, such as a request to end the job.
   m_rendezvous.serve_all();
+  note_stop();
   for (std::size_t rank = 0; rank < m_ranks.size(); ++rank) {
     if (m_ranks[rank].group_lives) reap(static_cast<int>(rank));
   }

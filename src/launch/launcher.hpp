@@ -8,12 +8,14 @@
 #include <string>
 #include <vector>
 
+#include "control.hpp"
 #include "guard.hpp"
 #include "options.hpp"
 #include "output.hpp"
 #include "private_folder.hpp"
 #include "rank_process.hpp"
 #include "rendezvous.hpp"
+#include "stop_request.hpp"
 
 namespace starling::launch {
 
@@ -28,20 +30,40 @@ struct inherited {
 /// before any resource is created.
 [[nodiscard]] inherited take_over();
 
+/// What the starts of one job have in common.
+struct job_state {
+  inherited before;
+  int starts = 0;                ///< earlier starts of the ranks
+  bool must_stop = false;        ///< a signal has asked for the end at the next checkpoint
+  bool has_checkpoints = false;  ///< the program has opened some, in this start or an earlier one
+  int stop_signal = 0;           ///< that the program took as a request then; 0: none
+  std::string resized;           ///< answer to `starling resize` when the ranks have been started
+};
+
+/// Why all ranks have ended.
+enum class outcome {
+  ended,    ///< the job is over
+  lost,     ///< a signal that is not the launcher's has killed or stopped a rank
+  resized,  ///< they have stopped at a checkpoint, from which another number of ranks continues
+};
+
 /// Starts, serves and ends the ranks of one job of `starling launch`. One thread polls signals
-/// (SIGCHLD included), the ranks' socket, their output and the time limits.
-class launcher final : private rendezvous_events {
+/// (SIGCHLD included), the ranks' socket, their output, requests and the time limits.
+class launcher final : private rendezvous_events, private control_events {
  public:
-  /// `restarts`: number of jobs before; after the first one ranks restart from their latest
-  /// checkpoint since the date in `before`.
+  /// After the first start of `job`, ranks restart from their latest checkpoint since the date in
+  /// `job.before`. `requests`: where `starling resize` arrives.
   /// @throws bootstrap_error if a resource cannot be created
-  launcher(options chosen, const inherited& before, int restarts);
+  launcher(options chosen, job_state& job, control& requests);
 
   /// Returns the exit code of the job.
   [[nodiscard]] int run();
-  /// Returns whether the job has ended because a rank was lost: a signal that is not the launcher's
-  /// killed or stopped it. An abort (SIGABRT) is an error of the program.
-  [[nodiscard]] bool has_lost_a_rank() const { return m_has_lost_a_rank && !m_is_stopped; }
+  /// Returns why `run` has ended. An abort of a rank (SIGABRT) is an error of the program.
+  [[nodiscard]] outcome how_it_ended() const;
+  /// Returns the number of ranks with which the job is to continue after `resized` or `lost`.
+  [[nodiscard]] int next_ranks() const;
+  /// After `resized`: the number of the checkpoint.
+  [[nodiscard]] std::uint64_t checkpoint() const { return m_stop.number(); }
 
  private:
   using clock = std::chrono::steady_clock;
@@ -66,6 +88,9 @@ class launcher final : private rendezvous_events {
   }
   void aborted(int rank, int exit_code, const std::string& why) override;
   void exhausted(const std::string& why) override;
+  // control_events
+  void resize_requested(const resize_request& wanted) override;
+  void requester_left() override;
 
   void start_all();
   void start_one(const start_settings& all, int rank, const cpu_set_t* processors);
@@ -93,6 +118,11 @@ class launcher final : private rendezvous_events {
   void end_ranks();
   void signal_all(int number);
   void stop_and_continue();
+  void note_checkpoints();
+  bool stop_at_checkpoint(int number);
+  void look_at_request();
+  void refuse_resize(const std::string& why);
+  void note_stop();
   void write_what_is_left();
   int lost_output();
   void say(const std::string& line) { errors().put("starling launch: " + line + "\n"); }
@@ -104,12 +134,13 @@ class launcher final : private rendezvous_events {
   [[nodiscard]] bool any_group_lives() const;
 
   options m_options;
-  const inherited m_before;
-  const int m_restarts;
+  job_state& m_job;
+  control& m_control;
   detail::unique_fd m_signals;
   sink m_output{1};
   sink m_errors{2};
   private_folder m_folder;
+  stop_request m_stop;
   guard m_guard;
   detail::wire::secret m_secret;
   rendezvous m_rendezvous;
@@ -121,7 +152,13 @@ class launcher final : private rendezvous_events {
   std::optional<clock::time_point> m_end_at;        // SIGTERM to ranks still running, after --grace
   std::optional<clock::time_point> m_kill_at;       // SIGKILL
   std::optional<clock::time_point> m_judge_at;      // judgement although ranks are still exiting
-  bool m_ending = false;                            // the ranks got SIGTERM
+  std::optional<clock::time_point> m_look_at;       // next look at the request to stop
+  struct resize {
+    resize_request wanted;
+    clock::time_point until;
+  };
+  std::optional<resize> m_resize;  // requested, and not refused
+  bool m_ending = false;           // the ranks got SIGTERM
   bool m_has_lost_a_rank = false;
   bool m_is_stopped = false;  // by a signal to the launcher, or --timeout
 };

@@ -20,7 +20,7 @@ namespace starling::launch {
 namespace {
 
 /// Files that the launcher opens for itself, and at most for each rank.
-constexpr int files_of_launcher = 16;
+constexpr int files_of_launcher = 32;
 constexpr int files_of_rank = 3;
 
 [[noreturn]] void fail(const char* what) {
@@ -97,8 +97,8 @@ inherited take_over() {
           std::chrono::system_clock::now()};
 }
 
-launcher::launcher(options chosen, const inherited& before, int restarts)
-    : m_options(std::move(chosen)), m_before(before), m_restarts(restarts),
+launcher::launcher(options chosen, job_state& job, control& requests)
+    : m_options(std::move(chosen)), m_job(job), m_control(requests), m_stop(m_folder.requests()),
       m_guard(m_folder.path(), m_options.ranks), m_secret(new_secret()),
       m_rendezvous(m_folder.socket(), m_secret, m_options.ranks, *this),
       m_ranks(static_cast<std::size_t>(m_options.ranks)) {
@@ -108,8 +108,12 @@ launcher::launcher(options chosen, const inherited& before, int restarts)
   if (!m_signals) fail("signalfd");
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
   if (m_options.timeout > 0) {
-    m_time_is_over = m_before.begin + std::chrono::duration_cast<clock::duration>(
-                                          std::chrono::duration<double>(m_options.timeout));
+    m_time_is_over = m_job.before.begin + std::chrono::duration_cast<clock::duration>(
+                                              std::chrono::duration<double>(m_options.timeout));
+  }
+  if (m_job.must_stop) {  // the signal came before a rank was lost
+    m_stop.make();
+    m_look_at = clock::now();
   }
 }
 
@@ -119,15 +123,16 @@ start_settings launcher::common_settings(int failed_starts) const {
   all.variables = {"STARLING_LAUNCH_SOCKET=" + m_folder.socket(),
                    "STARLING_LAUNCH_SECRET=" + detail::wire::to_hex(m_secret),
                    fmt::format("STARLING_LAUNCH_SIZE={}", m_options.ranks),
-                   fmt::format("STARLING_LAUNCH_RESTARTS={}", m_restarts),
+                   "STARLING_LAUNCH_REQUESTS=" + m_folder.requests(),
+                   fmt::format("STARLING_LAUNCH_RESTARTS={}", m_job.starts),
                    fmt::format("STARLING_LAUNCH_BEGIN={}",
-                               m_before.date.time_since_epoch() / std::chrono::nanoseconds(1))};
+                               m_job.before.date.time_since_epoch() / std::chrono::nanoseconds(1))};
   all.ranks = m_options.ranks;
   all.cores = usable_cores().size();
   if (const unsigned limit = detail::cpu_limit("/"); limit != 0)
     all.cores = std::min<std::size_t>(all.cores, limit);
-  all.signals = m_before.signals;
-  all.open_files = m_before.open_files;
+  all.signals = m_job.before.signals;
+  all.open_files = m_job.before.open_files;
   all.failed_starts = failed_starts;
   return all;
 }

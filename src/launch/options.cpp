@@ -9,6 +9,7 @@
 
 #include "balance/command.hpp"
 #include "net/bootstrap/local/wire.hpp"
+#include "resize_command.hpp"
 
 namespace starling::launch {
 namespace {
@@ -33,7 +34,13 @@ is started again, up to K times. A program that uses starling::checkpoints then 
 latest checkpoint that the job has taken, whatever --starling-restart says. STARLING_LAUNCH_RESTARTS
 has the number of restarts so far. --grace is 1 s unless it is given. Standard input is at its end
 after a restart. An error exit or an abort of a rank, a signal to the launcher and --timeout end the
-job as without --restarts.
+job as without --restarts. With --shrink the job continues with one rank less after each loss, for a
+host of which a core or device has failed. `starling resize N` changes the number of ranks of a job
+with --restarts (K may be 0) at its next checkpoint.
+
+A program with open starling::checkpoints takes SIGUSR1 (--starling-stop-signal, an option of the
+program) as the request to stop at its next checkpoint: send it to the launcher. The exit code is
+then 75. A second SIGTERM, if that is the signal, ends the job at once.
 
 Examples:
   starling launch -n 4 ./jacobi3d --iterations 100
@@ -70,6 +77,8 @@ void describe(CLI::App& launch, options& into, std::string& bind) {
           "has killed a rank (default 0)")
       ->option_text("K")
       ->check(CLI::Range(0, 1'000'000));
+  launch.add_flag("--shrink", into.shrink,
+                  "With --restarts: continue with one rank less after the loss of a rank");
   launch.prefix_command();
 }
 
@@ -98,7 +107,8 @@ parsed parse_command_line(int argc, char** argv) {
   app.set_version_flag("--version", "starling " STARLING_VERSION);
   app.require_subcommand(1);
   CLI::App* launch = app.add_subcommand("launch", "Start a program as several ranks on this host");
-  app.add_subcommand("balance", balance_summary);  // for the help; `main` runs it
+  app.add_subcommand("balance", balance_summary);  // for the help; `main` runs it and `resize`
+  app.add_subcommand("resize", resize_summary);
   options found;
   std::string bind = "none";
   describe(*launch, found, bind);
@@ -114,6 +124,9 @@ parsed parse_command_line(int argc, char** argv) {
   }
   found.bind_cores = bind == "core";
   if (found.restarts > 0 && launch->count("--grace") == 0) found.grace = 1;
+  found.may_restart = launch->count("--restarts") != 0;
+  if (found.shrink && found.restarts == 0)
+    return {std::nullopt, wrong("--shrink requires --restarts K, at least 1")};
   found.program = launch->remaining();
   if (!found.program.empty() && found.program.front().starts_with('-')) {
     return {std::nullopt, wrong(fmt::format("there is no option {}; options of the program come "

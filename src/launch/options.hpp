@@ -15,6 +15,9 @@ struct options {
   double timeout = 0;  ///< seconds; 0: none
   double grace = 5;    ///< seconds from the failure of a rank to SIGTERM for the remaining ranks
   int restarts = 0;    ///< how often the job is started again after the loss of a rank
+  bool may_restart =
+      false;            ///< --restarts is given: the job may be started again, also by a resize
+  bool shrink = false;  ///< after the loss of a rank, continue with one rank less
   std::vector<std::string> program;
 };
 

@@ -38,7 +38,7 @@ private_folder::private_folder() {
 
 void private_folder::remove(const std::string& path) noexcept {
   ::unlink(socket_in(path).c_str());
-  ::unlink((path + "/printed").c_str());
+  for (const char* name : {"/requests", "/printed"}) ::unlink((path + name).c_str());
   ::rmdir(path.c_str());
 }
 

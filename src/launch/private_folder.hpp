@@ -5,8 +5,9 @@
 
 namespace starling::launch {
 
-/// New folder that only this user may enter (mode 0700), for one socket and for the file `printed`,
-/// in which ranks note the messages that one rank prints for all. Removed by the destructor.
+/// New folder that only this user may enter (mode 0700), for one socket, for the file `requests`
+/// (see stop_word.hpp) and for the file `printed`, in which ranks note the messages that one rank
+/// prints for all. Removed by the destructor.
 class private_folder {
  public:
   /// Creates the folder in the first of $XDG_RUNTIME_DIR, $TMPDIR and /tmp that can be used.
@@ -18,6 +19,7 @@ class private_folder {
 
   [[nodiscard]] const std::string& path() const noexcept { return m_path; }
   [[nodiscard]] std::string socket() const { return socket_in(m_path); }
+  [[nodiscard]] std::string requests() const { return m_path + "/requests"; }
 
   /// Removes the folder at `path`. Ignores missing files. Async-signal-safe except that it
   /// allocates memory.

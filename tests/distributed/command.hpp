@@ -75,6 +75,7 @@ class command {
     }
   }
 
+  [[nodiscard]] pid_t pid() const { return m_pid; }
   void signal(int number) const {
     if (m_pid > 0) ::kill(m_pid, number);
   }

@@ -2,13 +2,18 @@
 // A program that continues from its latest checkpoint after ranks of it were killed:
 //
 //     test_restart FOLDER STEPS KILLS SEED    a rank kills itself at a random moment, KILLS times
+//     test_restart FOLDER STEPS 0 0 points FILE  stays at half of the steps, at points that ask for
+//                                                requests to stop, if FILE exists at the start
+//     test_restart FOLDER STEPS 0 0 idle FILE    comes to no point while FILE exists
 //
-// Prints a digest of all elements, which does not depend on the kills.
+// Prints a digest of all elements, which does not depend on that. With FILE it first prints the
+// number of ranks and their processes.
 #include <chrono>
 #include <csignal>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <random>
 #include <string>
 #include <thread>
@@ -24,6 +29,9 @@ using starling::checkpoints, starling::runtime, starling::task;
 
 constexpr int elements = 12;
 constexpr int every = 4;
+
+/// Whether this start of the job stays at half of the steps: the same on all ranks.
+bool stays_at_half = false;
 
 std::uint64_t mixed(std::uint64_t a, std::uint64_t b) {
   a = (a ^ (b + 0x9e3779b97f4a7c15u)) * 0xff51afd7ed558ccdu;
@@ -42,6 +50,8 @@ struct link : starling::chare<link> {
   starling::awaited take(int step, std::uint64_t value);
   task<> run() {
     while (m_step < m_last) {
+      while (stays_at_half && m_step >= m_last / 2)
+        co_await checkpoint_if_requested(std::uint64_t(m_step));
       ++m_step;
       const std::uint64_t value = co_await when<&link::take>(m_step);
       for (int i = 0; i < 20'000; ++i) m_value = mixed(m_value + value, std::uint64_t(m_step));
@@ -80,10 +90,23 @@ void plan_death(int kills, int seed) {
   }).detach();
 }
 
-task<int> lead(runtime& rt, std::string folder, int steps) {
+int process_number() { return ::getpid(); }
+
+task<> print_ranks() {
+  std::string line = "ready on " + std::to_string(starling::rank_count()) + " ranks:";
+  for (int r = 0; r < starling::rank_count(); ++r)
+    line += " " + std::to_string(co_await starling::async<&process_number>(starling::rank(r)));
+  std::printf("%s\n", line.c_str());
+  std::fflush(stdout);
+}
+
+task<int> lead(runtime& rt, std::string folder, int steps, std::string manner, std::string file) {
   checkpoints saved = co_await checkpoints::open(rt, folder);
   const auto all = saved.create_array<link>("links", elements, starling::placement::block, steps);
   co_await saved.load();
+  if (!file.empty()) co_await print_ranks();
+  while (manner == "idle" && std::filesystem::exists(file))
+    co_await starling::sleep_for(std::chrono::milliseconds(1));
   if (!saved.is_restart()) {
     all.invoke<&link::begin>();
     all.invoke<&link::run>();
@@ -100,10 +123,13 @@ task<int> lead(runtime& rt, std::string folder, int steps) {
 int main(int argc, char** argv) {
   try {
     const auto options = starling::runtime_options::parse(argc, argv);
-    if (argc != 5) throw starling::usage_error("test_restart FOLDER STEPS KILLS SEED");
+    if (argc != 5 && argc != 7)
+      throw starling::usage_error("test_restart FOLDER STEPS KILLS SEED [points|idle FILE]");
+    const std::string manner = argc == 7 ? argv[5] : "", file = argc == 7 ? argv[6] : "";
+    stays_at_half = manner == "points" && std::filesystem::exists(file);
     plan_death(std::atoi(argv[3]), std::atoi(argv[4]));
     runtime rt(options);
-    return starling::run(rt, lead(rt, argv[1], std::atoi(argv[2])));
+    return starling::run(rt, lead(rt, argv[1], std::atoi(argv[2]), manner, file));
   } catch (const std::exception& e) {
     std::fprintf(stderr, "test_restart: %s\n", e.what());
     return 3;

@@ -118,10 +118,19 @@ class chare : public detail::chare_core {
   /// `resumed()` of T, because coroutines are not stored: the calling coroutine must be the only
   /// one of the element and have no caller. Elements of other arrays have no coroutine then. An
   /// error of a file is printed, and the program continues. A task that awaits quiescence() waits
-  /// for the files of the last checkpoint, too. `step`: see checkpoints::step.
+  /// for the files of the last checkpoint, too. `step`: see checkpoints::step. If a stop is
+  /// requested (see starling::checkpoints), the elements wait for the files, and the run ends.
   /// @throws operation_cancelled when the chare is being destroyed or the run has ended
   [[nodiscard]] auto checkpoint(std::uint64_t step) {
-    return detail::checkpoint_awaiter<T>(next_reduction(), step);
+    return detail::checkpoint_awaiter<T>(next_reduction(), step, detail::checkpoint_rule::always);
+  }
+  /// As checkpoint(), but only if a stop is requested; otherwise the elements continue after they
+  /// have all come to the call, without a checkpoint. Rank 0 decides for all elements. For programs
+  /// whose checkpoints are far apart: costs a barrier of the array. All elements make the same
+  /// call.
+  [[nodiscard]] auto checkpoint_if_requested(std::uint64_t step) {
+    return detail::checkpoint_awaiter<T>(next_reduction(), step,
+                                         detail::checkpoint_rule::if_requested);
   }
 
   /// Returns the number of the element's worker, counted over all ranks.

@@ -19,6 +19,9 @@
 
 namespace starling {
 
+/// Status of a run that has stopped at a checkpoint as requested: EX_TEMPFAIL of <sysexits.h>.
+inline constexpr int stopped_at_checkpoint = 75;
+
 struct checkpoint_options {
   // Has a constructor, as g++ 12 destroys aggregates within a `co_await` expression twice.
   checkpoint_options(std::size_t keep_newest = 2, std::string run_label = {},  // NOLINT: implicit
@@ -37,6 +40,13 @@ struct checkpoint_options {
 /// `--starling-restart`, or checkpoint_options, names a checkpoint, the arrays get their elements
 /// from it instead of by their constructor's arguments, each on the worker that the placement gives
 /// it in this run.
+///
+/// A run can be asked to stop at its next checkpoint: by `starling resize`, or by a signal before
+/// the end of a batch job (option `--starling-stop-signal`; default USR1, unless the program has a
+/// handler of its own or ignores it). `open` begins to take the signal on all ranks; any rank may
+/// get it, but rank 0 has to. The next checkpoint is the last one then: when it is complete on
+/// disk, the run ends on all ranks as by `exit_run(stopped_at_checkpoint)`. If it cannot be taken
+/// or written, the run continues.
 ///
 /// On rank 0, by one task at a time. A small object that can be moved.
 class checkpoints {
@@ -147,11 +157,17 @@ class checkpoints {
   /// does not read all of its state. The run cannot continue after an error.
   [[nodiscard]] task<> load() const { return load_by(m_session); }
 
+  /// Returns whether a stop is requested, so that the next checkpoint will be the last one. A
+  /// program whose checkpoints are far apart asks this between them, and takes one at once. Costs
+  /// two loads. `starling resize` may withdraw its request: then `take` returns.
+  [[nodiscard]] bool stop_requested() const noexcept { return m_session->stop_requested(); }
+
   /// Takes a checkpoint. Waits for quiescence of all ranks, copies the states on all workers, and
   /// then returns a future: of the checkpoint's number when it is complete on disk. Files are
   /// written by a thread of each rank while the program goes on; the next `take` and each
   /// `quiescence()` wait for them. On failure the future has the error and the checkpoints before
-  /// remain; the program may go on.
+  /// remain; the program may go on. If a stop is requested, the call waits for the files and ends
+  /// the run: then it throws run_exited, which the program passes on.
   ///
   /// Stored are the elements, the messages in their mailboxes, and the values. Not stored:
   /// sections, measured loads, the workers to which elements have migrated. Elements must have no

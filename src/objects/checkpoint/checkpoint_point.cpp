@@ -8,6 +8,7 @@
 #include <starling/core/error.hpp>
 #include <starling/objects/detail/array_base.hpp>
 #include <starling/objects/detail/job.hpp>
+#include <starling/objects/exit.hpp>
 
 #include "objects/checkpoint/session.hpp"
 
@@ -49,7 +50,19 @@ task<> write_copies(std::shared_ptr<session> of, checkpoint_parts parts) {
   }
 }
 
-task<> take_together(array_base& array, std::uint32_t round, std::uint64_t step) {
+/// Writes the copies of the last checkpoint. Returns false if the run continues.
+task<bool> write_last(std::shared_ptr<session> of, checkpoint_parts parts) {
+  try {
+    co_await session::write_last(std::move(of), std::move(parts));
+  } catch (const run_exited&) {
+    co_return true;
+  } catch (const std::exception&) {  // printed
+  }
+  co_return false;
+}
+
+task<> take_together(array_base& array, std::uint32_t round, std::uint64_t step,
+                     checkpoint_rule rule) {
   std::exception_ptr failed;
   try {
     const auto of = array.space().owner().service<session_list>().find(array.id());
@@ -57,7 +70,17 @@ task<> take_together(array_base& array, std::uint32_t round, std::uint64_t step)
       throw usage_error("checkpoint(): " + array.type() +
                         " was not created by starling::checkpoints, or that "
                         "object has ended");
+    if (rule == checkpoint_rule::if_requested && !of->stop_requested()) {
+      let_all_leave(array, round);
+      co_return;
+    }
     checkpoint_parts parts = co_await of->copy(step);
+    if (parts.is_last) {
+      const bool has_ended = co_await write_last(of, std::move(parts));
+      if (has_ended) co_return;
+      let_all_leave(array, round);
+      co_return;
+    }
     let_all_leave(array, round);
     post(write_copies(of, std::move(parts)));
   } catch (...) {
@@ -69,7 +92,7 @@ task<> take_together(array_base& array, std::uint32_t round, std::uint64_t step)
 }  // namespace
 
 void to_checkpoint::deliver(std::uint64_t&& step) noexcept {
-  or_end_run(*worker::current(), [&] { post(take_together(m_array, m_round, step)); });
+  or_end_run(*worker::current(), [&] { post(take_together(m_array, m_round, step, m_rule)); });
 }
 
 void to_checkpoint::fail(const std::exception_ptr& error) noexcept {
@@ -78,7 +101,8 @@ void to_checkpoint::fail(const std::exception_ptr& error) noexcept {
 
 counted_owner to_checkpoint::make(input_archive& ar) {
   array_base& array = receiving_space().array(ar.read<object_id>());
-  return counted_owner(new to_checkpoint(array, ar.read<std::uint32_t>()));
+  const auto round = ar.read<std::uint32_t>();
+  return counted_owner(new to_checkpoint(array, round, ar.read<checkpoint_rule>()));
 }
 
 }  // namespace starling::detail

@@ -28,7 +28,9 @@ namespace {
 constexpr option_entry entries[] = {
     {"restart", "objects", "WHICH", "none",
      "checkpoint from which starling::checkpoints restarts: none, latest, or "
-     "its number"}};
+     "its number"},
+    {"stop-signal", "objects", "NAME", "USR1",
+     "signal that ends the run at its next checkpoint: USR1, USR2, TERM, none"}};
 [[gnu::init_priority(101)]] module_options registered(entries);
 
 wanted_checkpoint wanted_by(runtime_options options, const std::string& instead) {
@@ -73,6 +75,11 @@ void print(const std::string& text) { std::fprintf(stderr, "starling: %s\n", tex
 }  // namespace
 
 // --- a restart
+
+task<> session::take_requests(int stop_signal) {
+  const auto taken = co_await when_all(on_all_ranks<&take_stop_signal>(stop_signal));
+  m_requests.connect(taken.front() ? stop_signal : 0);
+}
 
 task<> session::begin(wanted_checkpoint wanted) {
   auto listing = in_background([path = m_path] {
@@ -242,11 +249,6 @@ std::vector<stored_array> session::stored_arrays(
   return stored;
 }
 
-task<future<std::uint64_t>> session::take(std::uint64_t step) {
-  checkpoint_parts parts = co_await copy(step);
-  co_return spawn(write(shared_from_this(), std::move(parts)));
-}
-
 task<checkpoint_parts> session::copy(std::uint64_t step) {
   if (is_restart() && !m_is_loaded)
     throw usage_error("checkpoints::take: the restart is not complete, await load() first");
@@ -256,6 +258,7 @@ task<checkpoint_parts> session::copy(std::uint64_t step) {
   parts.place.path = m_path;
   parts.place.stamp = random_stamp();
   parts.place.number = ++m_last_number;
+  parts.is_last = m_requests.accept();
   std::exception_ptr failed;
   try {
     parts.values = save_values();
@@ -266,6 +269,7 @@ task<checkpoint_parts> session::copy(std::uint64_t step) {
     failed = std::current_exception();
   }
   if (failed) {
+    if (parts.is_last) m_requests.fail();
     co_await when_all(on_all_ranks<&drop_copies>());
     std::rethrow_exception(failed);
   }
@@ -338,7 +342,9 @@ task<std::shared_ptr<checkpoint_session>> checkpoint_session::open(runtime& rt, 
   if (options.keep == 0)
     throw usage_error("checkpoints::open: at least 1 checkpoint is kept, not 0");
   const wanted_checkpoint wanted = wanted_by(rt.options(), options.restart);
+  const int stop_signal = stop_signal_of(rt.options());
   const auto made = std::make_shared<session>(rt, std::move(path), std::move(options));
+  co_await made->take_requests(stop_signal);
   co_await made->begin(wanted);
   co_return made;
 }

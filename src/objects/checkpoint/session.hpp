@@ -18,6 +18,7 @@
 #include "objects/checkpoint/checkpoint_reader.hpp"
 #include "objects/checkpoint/in_background.hpp"
 #include "objects/checkpoint/rank_checkpoints.hpp"
+#include "objects/checkpoint/stop_requests.hpp"
 
 namespace starling::detail {
 
@@ -34,12 +35,14 @@ struct checkpoint_parts {
   std::uint64_t step = 0;
   std::vector<stored_array> arrays;
   std::vector<stored_value> values;
+  bool is_last = false;  // a request to stop was accepted
 };
 
 class session final : public checkpoint_session, public std::enable_shared_from_this<session> {
  public:
   session(runtime& rt, std::string path, checkpoint_options options)
-      : m_owner(rt), m_path(std::move(path)), m_options(std::move(options)) {}
+      : m_owner(rt), m_path(std::move(path)), m_options(std::move(options)),
+        m_requests(rt.service<stop_requests>()) {}
 
   runtime& owner() const noexcept override { return m_owner; }
   bool is_restart() const noexcept override { return m_from.has_value(); }
@@ -50,6 +53,11 @@ class session final : public checkpoint_session, public std::enable_shared_from_
     return is_restart() ? m_from->contents().step : 0;
   }
 
+  bool stop_requested() const noexcept override { return m_requests.is_requested(); }
+
+  /// Begins to take requests to stop at a checkpoint: from now on by the signal `stop_signal` on
+  /// all ranks; 0: by no signal.
+  task<> take_requests(int stop_signal);
   /// Removes what an interrupted run has left, and finds the checkpoint from which to restart.
   /// @throws checkpoint_error
   task<> begin(wanted_checkpoint wanted);
@@ -72,6 +80,9 @@ class session final : public checkpoint_session, public std::enable_shared_from_
   /// Awaits quiescence, before all other coroutines that wait for it, and copies the states.
   /// @throws usage_error, the exceptions of `serialize`, operation_cancelled
   task<checkpoint_parts> copy(std::uint64_t step);
+  /// As `write`, and then ends the run. Throws in any case. @throws run_exited when the run has
+  /// ended; otherwise the error, which is printed, and the run continues
+  static task<> write_last(std::shared_ptr<session> self, checkpoint_parts parts);
   /// Writes the copies. Prints an error before it throws it.
   static task<std::uint64_t> write(std::shared_ptr<session> self, checkpoint_parts parts);
 
@@ -105,6 +116,7 @@ class session final : public checkpoint_session, public std::enable_shared_from_
   runtime& m_owner;
   const std::string m_path;
   const checkpoint_options m_options;
+  stop_requests& m_requests;
   std::vector<named_array> m_arrays;
   std::vector<named_value> m_values;
   // A restart.

@@ -41,6 +41,7 @@ class checkpoint_session {
   [[nodiscard]] virtual bool is_restart() const noexcept = 0;
   [[nodiscard]] virtual std::uint64_t number() const noexcept = 0;
   [[nodiscard]] virtual std::uint64_t step() const noexcept = 0;
+  [[nodiscard]] virtual bool stop_requested() const noexcept = 0;
 
   /// Checks that the name is unused and, for a restart, that the checkpoint has such an array.
   /// @throws usage_error
