@@ -50,12 +50,16 @@ class command_line {
   void add_grid(const std::vector<int*>& cells, const std::string& help) {
     std::string now;
     for (const int* n : cells) now += (now.empty() ? "" : " ") + std::to_string(*n);
-    const auto store = [cells](const std::vector<int>& words) {
-      for (std::size_t i = 0; i < cells.size(); ++i) *cells[i] = words[i];
+    add_extents("--grid", cells, help)->default_str(now);
+  }
+  /// Adds an option of one number for each axis, each from 1 to `most_pieces`.
+  CLI::Option* add_extents(const char* name, const std::vector<int*>& extents,
+                           const std::string& help) {
+    const auto store = [extents](const std::vector<int>& words) {
+      for (std::size_t i = 0; i < extents.size(); ++i) *extents[i] = words[i];
     };
-    m_app.add_option_function<std::vector<int>>("--grid", store, help)
-        ->default_str(now)
-        ->expected(int(cells.size()))
+    return m_app.add_option_function<std::vector<int>>(name, store, help)
+        ->expected(int(extents.size()))
         ->check(CLI::Range(1, most_pieces))
         ->group(m_group);
   }

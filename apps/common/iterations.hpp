@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdint>
 #include <limits>
+#include <tuple>
 #include <utility>
 
 #include <starling/core.hpp>
@@ -12,9 +13,22 @@
 #include <starling/objects.hpp>
 
 #include "common/physics/bits.hpp"
+#include "common/run_checkpoints.hpp"
 
 /// Common code of iterative programs: each chare repeats one step.
 namespace apps {
+
+/// A part of a run, after which all chares are idle. Iterations are counted from the begin of the
+/// whole run, before any restart.
+struct run_part {
+  long until = 0;          ///< iterations that are done at its end
+  bool converges = false;  ///< it may end earlier, when no cell changes by more than the tolerance
+  bool is_last = false;    ///< convergence is checked at its end, too
+  /// Returns whether convergence is checked after `done` iterations.
+  [[nodiscard]] bool checks_after(long done, int check_every) const {
+    return converges && (done % check_every == 0 || (is_last && done == until));
+  }
+};
 
 /// The result of a run; all members except `captures` are equal for all chares.
 struct run_end {
@@ -46,21 +60,44 @@ struct measured_run {
   std::uint64_t captures = 0;  ///< number of captured graphs
   std::uint64_t checksum = 0;  ///< of the grid; equal for every decomposition
   double error = 0.0;          ///< largest error against the analytic solution, 0 without one
+  checkpoint_record checkpoints;
 };
 
+/// Runs a team from iteration `from` to the end of `whole`, with a checkpoint where one is due.
+template <class Team>
+starling::task<run_end> iterate(Team& team, run_checkpoints& saved, long from, run_part whole,
+                                double tolerance) {
+  run_end end;
+  end.iterations = from;
+  while (end.iterations < whole.until) {
+    run_part part = whole;
+    part.until = saved.next_stop(end.iterations, whole.until);
+    part.is_last = whole.is_last && part.until == whole.until;
+    end = co_await team.run(part);
+    if (part.is_last || (whole.converges && norm_of(end.last_change) <= tolerance)) break;
+    if constexpr (requires { team.stage(); })
+      if (saved.is_due(end.iterations)) co_await saved.take(end.iterations, team);
+  }
+  co_return end;
+}
+
 /// Prepares a team, runs its warm-up, times its iterations and examines its values. `team` has the
-/// tasks `prepare()`, `run(count, converges)`, which returns a `run_end`, and
-/// `examine(iterations)`, which returns `findings`.
+/// tasks `prepare()`, `run(part)`, which returns a `run_end`, and `examine(iterations)`, which
+/// returns `findings`; if it takes checkpoints, `stage()`, after which its state can be copied. A
+/// restart begins behind the iterations of its checkpoint, which it does not time.
 template <class Settings, class Team>
-starling::task<measured_run> measure_team(const Settings& s, Team& team) {
+starling::task<measured_run> measure_team(const Settings& s, Team& team, run_checkpoints& saved) {
   co_await team.prepare();
   measured_run r;
-  if (s.warmup > 0) {
-    const run_end warm = co_await team.run(s.warmup, false);
+  r.iterations = saved.first_iteration();
+  if (r.iterations < s.warmup) {
+    const run_part untimed{s.warmup, false, false};
+    const run_end warm = co_await iterate(team, saved, r.iterations, untimed, 0.0);
     r.iterations = warm.iterations;
   }
   const auto begin = std::chrono::steady_clock::now();
-  const run_end end = co_await team.run(s.iterations, s.tolerance > 0.0);
+  const run_part timed{total_iterations(s), s.tolerance > 0.0, true};
+  const run_end end = co_await iterate(team, saved, r.iterations, timed, s.tolerance);
   r.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   r.timed_iterations = end.iterations - r.iterations;
   r.iterations = end.iterations;
@@ -69,25 +106,39 @@ starling::task<measured_run> measure_team(const Settings& s, Team& team) {
   const findings f = co_await team.examine(r.iterations);
   r.checksum = f.checksum;
   r.error = norm_of(f.error);
+  co_await saved.finish();
+  r.checkpoints = saved.record();
   co_return r;
 }
 
-/// A chare array as a team for `measure_team`. Uses the entry methods `prepare(callback<int>)`,
-/// `run(count, converges, callback<run_end>)` and `examine(callback<findings>)`.
-template <class Chare>
+/// A chare array as a team for `measure_team`. Uses the entry methods `prepare(setup…,
+/// callback<int>)`, `run(run_part, callback<run_end>)`, `examine(callback<findings>)` and, if the
+/// class has it, `stage(callback<int>)`.
+template <class Chare, class... Setup>
 class chare_team {
  public:
-  explicit chare_team(starling::chare_array<Chare> chares) : m_chares(std::move(chares)) {}
+  explicit chare_team(starling::chare_array<Chare> chares, const Setup&... setup)
+      : m_chares(std::move(chares)), m_setup(setup...) {}
 
   starling::task<> prepare() {
     auto [ready, prepared] = starling::make_reply<int>();
-    m_chares.template invoke<&Chare::prepare>(ready);
+    std::apply(
+        [&, &to = ready](const Setup&... setup) {
+          m_chares.template invoke<&Chare::prepare>(setup..., to);
+        },
+        m_setup);
     co_await std::move(prepared);
   }
-  starling::task<run_end> run(int count, bool converges) {
+  starling::task<run_end> run(run_part part) {
     auto [to, end] = starling::make_reply<run_end>();
-    m_chares.template invoke<&Chare::run>(count, converges, to);
+    m_chares.template invoke<&Chare::run>(part, to);
     co_return co_await std::move(end);
+  }
+  starling::task<> stage() requires requires { &Chare::stage; }
+  {
+    auto [ready, staged] = starling::make_reply<int>();
+    m_chares.template invoke<&Chare::stage>(ready);
+    co_await std::move(staged);
   }
   starling::task<findings> examine(long) {
     auto [to, found] = starling::make_reply<findings>();
@@ -97,12 +148,15 @@ class chare_team {
 
  private:
   starling::chare_array<Chare> m_chares;
+  std::tuple<Setup...> m_setup;
 };
 
-template <class Settings, class Chare>
-starling::task<measured_run> measure(const Settings& s, starling::chare_array<Chare> chares) {
-  chare_team<Chare> team(std::move(chares));
-  co_return co_await measure_team(s, team);
+/// As measure_team, for a chare array whose entry method `prepare` takes `setup`.
+template <class Settings, class Chare, class... Setup>
+starling::task<measured_run> measure(const Settings& s, starling::chare_array<Chare> chares,
+                                     run_checkpoints& saved, Setup... setup) {
+  chare_team<Chare, Setup...> team(std::move(chares), setup...);
+  co_return co_await measure_team(s, team, saved);
 }
 
 /// Limits the number of iterations that the host submits ahead of a device.

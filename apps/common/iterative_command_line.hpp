@@ -46,6 +46,17 @@ class iterative_command_line : public command_line {
         ->check(CLI::Range(2, most_pieces));
   }
 
+  /// Adds the options of checkpoints; the settings have the default folder.
+  void add_checkpoints() {
+    iterative_settings& s = m_settings;
+    begin_group("Checkpoints (--starling-restart none, latest or a number: restart from one)");
+    add("--checkpoint-every", s.checkpoint_every, "iterations between checkpoints; 0: none")
+        ->check(CLI::Range(0, 1'000'000'000));
+    add("--checkpoint-folder", s.checkpoint_folder, "folder that all ranks see");
+    add("--checkpoints-kept", s.checkpoints_kept, "newest checkpoints that remain on disk")
+        ->check(CLI::Range(1, most_pieces));
+  }
+
   void add_run() {
     iterative_settings& s = m_settings;
     begin_group("Run");

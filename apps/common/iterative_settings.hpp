@@ -33,8 +33,11 @@ struct iterative_settings {
   double tolerance = 0.0;    ///< end when no cell changes by more in an iteration; 0: never
   int check_every = 10;      ///< iterations between convergence checks
   int run_ahead = 8;         ///< iterations that the host may be ahead of the device, at least 2
-  bool verify = false;       ///< compare with the serial solver, bit by bit
-  bool spoilt = false;       ///< make one cell wrong, to test the checks
+  int checkpoint_every = 0;  ///< iterations between checkpoints; 0: none
+  std::string checkpoint_folder;
+  int checkpoints_kept = 2;
+  bool verify = false;  ///< compare with the serial solver, bit by bit
+  bool spoilt = false;  ///< make one cell wrong, to test the checks
   bool progress = true;
   std::string json;
   starling::runtime_options runtime;
@@ -46,6 +49,9 @@ struct iterative_settings {
     ar(check_every, run_ahead, spoilt);
   }
 };
+
+/// Returns the iterations of a whole run, warm-up included.
+inline long total_iterations(const iterative_settings& s) { return long(s.warmup) + s.iterations; }
 
 /// @throws starling::option_error if the exchange excludes --graphs
 inline void require_fitting_exchange(const iterative_settings& s) {

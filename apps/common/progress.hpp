@@ -21,15 +21,17 @@ class progress_line {
   progress_line(const progress_line&) = delete;
   progress_line& operator=(const progress_line&) = delete;
 
+  /// Called after each iteration. The first call may be that of a restart, in a later iteration.
   void show(long iteration) {
     if (!m_shown) return;
+    if (m_done_before < 0) m_done_before = iteration - 1;
     const auto now = clock::now();
     if (now - m_last < std::chrono::milliseconds(200)) return;
     m_last = now;
     m_told = true;
     const double spent = std::chrono::duration<double>(now - m_begin).count();
     fmt::print(stderr, "\riteration {} of {}, {:.0f} s left ", iteration, m_iterations,
-               spent * double(m_iterations - iteration) / double(iteration));
+               spent * double(m_iterations - iteration) / double(iteration - m_done_before));
     std::fflush(stderr);
   }
 
@@ -38,6 +40,7 @@ class progress_line {
   bool m_shown;
   bool m_told = false;
   long m_iterations;
+  long m_done_before = -1;  // iterations before the first call; -1: not called yet
   clock::time_point m_begin = clock::now(), m_last{};
 };
 

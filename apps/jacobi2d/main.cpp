@@ -28,7 +28,10 @@ void announce_resident(const settings& s, const starling::resident::options& o,
 starling::task<run_result> announce_and_run(const settings& s, starling::runtime& rt,
                                             apps::report& out) {
   if (s.resident == resident_kind::none) {
-    apps::announce("jacobi2d", fmt::format("{}×{} cells", s.grid.x, s.grid.y), "strip", s, rt);
+    apps::announce("jacobi2d", fmt::format("{}×{} cells", s.grid.x, s.grid.y),
+                   s.strips != 0 ? fmt::format("{} strips in all", s.strips)
+                                 : fmt::format("{} strips each", s.odf),
+                   s, rt);
     co_return co_await simulate(s, rt);
   }
   const auto o = resident_options(s, rt);
@@ -43,6 +46,7 @@ starling::task<int> run_and_report(const settings& s, starling::runtime& rt) {
   apps::report out("jacobi2d");
   const run_result r = co_await announce_and_run(s, rt, out);
   out.config("grid", fmt::format("{} {}", s.grid.x, s.grid.y));
+  if (s.strips == 0) out.config("odf", std::int64_t(s.odf));
   out.config("strips", std::int64_t(r.cut.strips));
   out.config("resident", std::string(name_of(s.resident)));
   apps::fill_config(s, r, rt, out);

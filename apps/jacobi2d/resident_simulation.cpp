@@ -79,12 +79,14 @@ class strips {
     co_await m_system.invoke(m_strips[0], entry<&host_strip::spoil>);
     co_await m_system.quiescence();
   }
-  starling::task<apps::run_end> run(int count, bool converges) {
-    const strip_run how{count, m_settings->check_every, converges ? m_settings->tolerance : 0.0};
+  starling::task<apps::run_end> run(apps::run_part part) {
+    const strip_run how{int(part.until - m_done), m_settings->check_every,
+                        part.converges ? m_settings->tolerance : 0.0};
     co_await m_system.broadcast(m_strips, entry<&host_strip::run>, how);
     apps::run_end end;
     end.iterations = long(co_await m_system.receive(m_to.iterations));
     end.last_change = co_await m_system.receive(m_to.change);
+    m_done = end.iterations;
     co_return end;
   }
   starling::task<apps::findings> examine(long iterations) {
@@ -113,6 +115,7 @@ class strips {
   strip_system m_system;
   strip_mailboxes m_to;
   resident::chare_array<resident_strip> m_strips;
+  long m_done = 0;  // iterations
 };
 
 }  // namespace
@@ -143,7 +146,8 @@ starling::task<run_result> simulate_resident(const settings& s, starling::runtim
   o.heap_bytes = heap_for(s, count);
   const problem start(s.problem, s.grid, s.seed);
   strips all(s, rt, o, count, start);
-  co_return run_result{co_await apps::measure_team(s, all), cut};
+  apps::run_checkpoints none(s, rt, {});
+  co_return run_result{co_await apps::measure_team(s, all, none), cut};
 }
 
 }  // namespace jacobi2d

@@ -20,6 +20,9 @@ class command_line : public apps::iterative_command_line {
     add_problem();
     begin_group("Strips");
     add_chares("strip");
+    add("--strips", s.strips, "strips for any number of workers; 0: by --odf")
+        ->check(CLI::Range(0, apps::most_pieces))
+        ->excludes("--odf");
     begin_group("Resident strips");
     add_choice(
         "--resident", s.resident,
@@ -34,6 +37,7 @@ class command_line : public apps::iterative_command_line {
         "threads of a scheduler; 0: on a device as many as its registers allow, 704 for one "
         "scheduler on a multiprocessor; on the host one")
         ->check(CLI::Range(0, 1024));
+    add_checkpoints();
     add_run();
   }
 };
@@ -44,6 +48,13 @@ void require_fitting_residence(const settings& s) {
     throw starling::option_error(
         std::string(s.graphs ? "--graphs" : "--exchange staged") +
         " with --resident: resident strips send rows to each other by themselves");
+  if (s.strips != 0)
+    throw starling::option_error("--strips with --resident: there --odf is for each scheduler");
+  const bool restarts = s.runtime.get("restart", "none") != "none";
+  if (s.checkpoint_every > 0 || restarts)
+    throw starling::option_error(
+        std::string(restarts ? "--starling-restart" : "--checkpoint-every") +
+        " with --resident: checkpoints have strips of the host only; leave one of them out");
 }
 
 }  // namespace

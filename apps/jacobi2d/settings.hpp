@@ -23,8 +23,12 @@ constexpr const char* name_of(resident_kind k) {
 
 /// All settings of a run. Its chares are strips.
 struct settings : apps::iterative_settings {
-  settings() { iterations = 1000; }
+  settings() {
+    iterations = 1000;
+    checkpoint_folder = "jacobi2d.checkpoints";
+  }
   extent grid{8192, 8192};
+  int strips = 0;  ///< 0: `odf` strips for each worker
   resident_kind resident = resident_kind::none;
   int schedulers = 0;  ///< for each device, with resident strips; 0: one for each multiprocessor
   int scheduler_threads = 0;  ///< 0: on a device as many as its registers allow, on the host one
@@ -32,7 +36,7 @@ struct settings : apps::iterative_settings {
   template <class Archive>
   void serialize(Archive& ar) {
     iterative_settings::serialize(ar);
-    ar(grid);
+    ar(grid, strips);
   }
 };
 

@@ -14,9 +14,11 @@ struct run_result : apps::measured_run {
   decomposition cut;
 };
 
-/// Cuts the grid into `odf` strips for each worker of all ranks and runs them to the end. `s` and
-/// `rt` must outlive the task.
-/// @throws starling::option_error if there are fewer rows than strips
+/// Cuts the grid into `strips`, or into `odf` strips for each worker of all ranks, and runs them to
+/// the end: from the begin, or from a checkpoint. `s` and `rt` must outlive the task.
+/// @throws starling::option_error if there are fewer rows than strips, or the checkpoint is one of
+/// another problem
+/// @throws starling::checkpoint_error if no checkpoint can be read or written in the folder
 /// @throws starling::error, std::exception any exception of a strip
 [[nodiscard]] starling::task<run_result> simulate(const settings& s, starling::runtime& rt);
 

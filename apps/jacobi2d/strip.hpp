@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include <starling/core.hpp>
 #include <starling/device.hpp>
@@ -35,15 +36,23 @@ using apps::run_end;
 
 /// A strip of rows. It is synchronised with its neighbours only: received rows are matched to
 /// iterations by the order of the channels.
+///
+/// A checkpoint has the number of done iterations and the cells. All other members, such as device
+/// memory and channels, belong to a run; `prepare` makes them.
 class strip : public starling::chare<strip> {
  public:
-  explicit strip(starling::read_only<run_setup> setup);
+  strip() = default;
+  template <class Archive>
+  void serialize(Archive& ar) {
+    ar(m_it, m_stored);
+  }
 
-  /// Fills the strip with the initial state.
-  starling::task<> prepare(starling::callback<int> done);
-  /// Does `count` iterations, or fewer if `converges` and no cell changes by more than the
-  /// tolerance.
-  starling::task<> run(int count, bool converges, starling::callback<run_end> done);
+  /// Fills the strip with the initial state, or with the state of a checkpoint. Called first.
+  starling::task<> prepare(starling::read_only<run_setup> setup, starling::callback<int> done);
+  /// Iterates to the end of `part`, or to convergence if that may come earlier.
+  starling::task<> run(apps::run_part part, starling::callback<run_end> done);
+  /// Copies the cells to host memory, where `serialize` finds them until the next iteration.
+  starling::task<> stage(starling::callback<int> done);
   starling::task<> examine(starling::callback<findings> to);
 
  private:
@@ -56,6 +65,8 @@ class strip : public starling::chare<strip> {
   [[nodiscard]] const settings& options() const { return m_setup->options; }
   [[nodiscard]] bool is_staged() const { return options().exchange == exchange_kind::staged; }
 
+  void make_members(starling::read_only<run_setup> setup);
+  starling::task<> fill();
   starling::task<> step_direct();
   starling::task<> step_staged();
   void launch_step(const rows_beside& beside);
@@ -63,18 +74,19 @@ class strip : public starling::chare<strip> {
   starling::task<> all_streams_done();
   starling::task<pattern> largest_change();
 
-  starling::read_only<run_setup> m_setup;
-  starling::device& m_device;
+  const run_setup* m_setup = nullptr;
+  starling::device* m_device = nullptr;
   starling::stream m_compute;
   starling::stream m_to_host;  // staged exchange, with priority over updates; otherwise empty
   starling::stream m_to_device;
-  strip_memory m_memory;
+  std::optional<strip_memory> m_memory;
   per_side<std::optional<channel>> m_channels;
   per_side<starling::buffer<float>> m_staging[2];  // pinned
   step_graph m_graphs[2];
   std::uint64_t m_captures = 0;
   apps::run_ahead_limit m_run_ahead;
   long m_it = 0;
+  std::vector<float> m_stored;  // cells of a checkpoint, while one is taken or restarted from
 };
 
 }  // namespace jacobi2d

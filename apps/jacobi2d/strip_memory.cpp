@@ -5,12 +5,24 @@
 
 namespace jacobi2d {
 
+using starling::task;
+
 strip_memory::strip_memory(starling::device& where, const decomposition& cut, int strip)
     : m_origin(cut.origin(strip)), m_shape(cut.cells(strip)),
       m_tiles(apps::on_processor(where) ? tiling::for_one(m_shape.n)
                                         : tiling::for_many(m_shape.n)) {
   for (auto& array : m_values)
     array = where.allocate<float>(starling::memory_kind::device, std::size_t(m_shape.size()));
+}
+
+task<std::vector<float>> strip_memory::cells(starling::device& where, starling::stream& s,
+                                             long it) {
+  return apps::stored_cells(where, s, m_values[std::size_t(it & 1)], rows());
+}
+
+task<> strip_memory::set_cells(starling::device& where, starling::stream& s, long it,
+                               const std::vector<float>& cells) {
+  return apps::restore_cells(where, s, m_values[std::size_t(it & 1)], rows(), cells);
 }
 
 void strip_memory::fill(starling::stream& s, const initial_values& initial) {

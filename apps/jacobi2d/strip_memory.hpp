@@ -2,11 +2,13 @@
 #pragma once
 
 #include <span>
+#include <vector>
 
 #include <starling/device/buffer.hpp>
 #include <starling/device/device.hpp>
 #include <starling/device/stream.hpp>
 
+#include "common/stored_cells.hpp"
 #include "common/submit.hpp"
 #include "physics/decomposition.hpp"
 #include "physics/problems.hpp"
@@ -36,12 +38,21 @@ class strip_memory {
     return {{ghost_row(it, side::south).data(), ghost_row(it, side::north).data()}};
   }
 
+  /// Return and set the cells of array it % 2 as a checkpoint has them, see stored_cells.hpp.
+  [[nodiscard]] starling::task<std::vector<float>> cells(starling::device& where,
+                                                         starling::stream& s, long it);
+  starling::task<> set_cells(starling::device& where, starling::stream& s, long it,
+                             const std::vector<float>& cells);
+
   void fill(starling::stream& s, const initial_values& initial);
   /// Makes the cell in the middle wrong by so much that the error remains after many steps.
   void spoil(starling::stream& s);
   void update(starling::stream& s, long it, const rows_beside& beside);
 
  private:
+  [[nodiscard]] apps::cell_rows rows() const {
+    return {{m_shape.n.x, m_shape.n.y, 1}, m_shape.at(0, 0), m_shape.pitch, 0};
+  }
   [[nodiscard]] std::span<float> row(long it, int y) {
     return {values(it) + m_shape.at(0, y), std::size_t(m_shape.n.x)};
   }

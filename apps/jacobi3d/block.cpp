@@ -2,6 +2,8 @@
 #include "block.hpp"
 
 #include <limits>
+#include <utility>
+#include <vector>
 
 #include "common/device_data.hpp"
 #include "physics/initial.hpp"
@@ -33,10 +35,11 @@ stream_set::stream_set(starling::device& where, const settings& s) : compute(whe
   to_device = where.make_stream(ahead);
 }
 
-block::block(starling::read_only<run_setup> setup)
-    : m_setup(setup), m_device(starling::devices(*starling::runtime::current()).here()),
-      m_streams(streams_for(*setup, m_device)),
-      m_memory(m_device, setup->cut, to_triple(this_index())) {
+void block::make_members(starling::read_only<run_setup> setup) {
+  m_setup = &*setup;
+  m_device = &starling::devices(*starling::runtime::current()).here();
+  m_streams = streams_for(*setup, *m_device);
+  m_memory.emplace(*m_device, setup->cut, to_triple(this_index()));
   for (int n = 0; n < face_count; ++n) {
     const face f = face_of(n);
     const auto neighbour = setup->cut.neighbour(to_triple(this_index()), f);
@@ -44,8 +47,8 @@ block::block(starling::read_only<run_setup> setup)
     m_channels[f].emplace(*this, this_array()[to_index(*neighbour)], n / 2);
     if (options().exchange == exchange_kind::staged)
       for (auto& faces : m_staging)
-        faces[f] = m_device.allocate<double>(memory_kind::pinned,
-                                             std::size_t(face_size(m_memory.shape(), f)));
+        faces[f] = m_device->allocate<double>(memory_kind::pinned,
+                                              std::size_t(face_size(m_memory->shape(), f)));
   }
 }
 
@@ -59,22 +62,34 @@ void block::for_each_face(Visit visit) {
     if (m_channels.of[n]) visit(face_of(n));
 }
 
-task<> block::prepare(starling::callback<int> done) {
+/// The initial state is needed in any case: ghosts at the boundary of the grid keep its values.
+task<> block::fill(starling::stream& s) {
+  const problem& start = m_setup->start;
+  const auto tables = apps::upload(*m_device, s, start.tables());
+  m_memory->fill(s, start.with(tables.data()));
+  if (m_it > 0) {
+    const std::vector<double> cells = std::exchange(m_stored, {});
+    co_await m_memory->set_cells(*m_device, s, m_it, cells);
+  } else if (options().spoilt && this_index() == starling::index3{}) {
+    m_memory->spoil(s);
+  }
+}
+
+task<> block::prepare(starling::read_only<run_setup> setup, starling::callback<int> done) {
+  make_members(setup);
   starling::stream& s = m_streams->compute;
-  const auto tables = apps::upload(m_device, s, m_setup->start.tables());
-  m_memory.fill(s, m_setup->start.with(tables.data()));
-  if (options().spoilt && this_index() == starling::index3{}) m_memory.spoil(s);
+  co_await fill(s);
   starling::stream& packs = options().in_one_stream() ? s : m_streams->pack;
   packs.wait(s.record());
-  pack_and_send(0);
+  pack_and_send(m_it);
   co_await all_streams_done();
   contribute(1, starling::reduction::sum{}, done);
 }
 
-task<> block::run(int count, bool converges, starling::callback<run_end> done) {
+task<> block::run(apps::run_part part, starling::callback<run_end> done) {
+  m_stored = std::vector<double>();  // frees the memory
   run_end end;
-  const long last = m_it + count;
-  while (m_it < last) {
+  while (m_it < part.until) {
     if (options().exchange == exchange_kind::staged)
       co_await step_staged();
     else if (options().in_one_stream())
@@ -84,7 +99,7 @@ task<> block::run(int count, bool converges, starling::callback<run_end> done) {
     ++m_it;
     if (m_setup->progress != nullptr && this_index() == starling::index3{})
       m_setup->progress->show(m_it);
-    if (!converges || (m_it % options().check_every != 0 && m_it != last)) continue;
+    if (!part.checks_after(m_it, options().check_every)) continue;
     end.last_change = co_await largest_change();
     if (norm_of(end.last_change) <= options().tolerance) break;
   }
@@ -92,6 +107,14 @@ task<> block::run(int count, bool converges, starling::callback<run_end> done) {
   end.iterations = m_it;
   end.captures = m_captures;
   contribute(end, starling::reduction::sum{}, done);
+}
+
+task<> block::stage(starling::callback<int> done) {
+  // The message of --wait work-request would else be stored in the mailbox. A restart repeats the
+  // transfer, so that one message of the two would remain there.
+  if (options().exchange == exchange_kind::staged) co_await transfer_done();
+  m_stored = co_await m_memory->cells(*m_device, m_streams->compute, m_it);
+  contribute(1, starling::reduction::sum{}, done);
 }
 
 // --- faces read from device memory
@@ -103,7 +126,7 @@ per_face<std::optional<block::incoming_face>> block::ask_for_faces(starling::str
   per_face<std::optional<incoming_face>> coming;
   for_each_face([&](face f) {
     coming[f].emplace(
-        m_channels[f]->borrow(s, std::size_t(face_size(m_memory.shape(), f)), most_in_place));
+        m_channels[f]->borrow(s, std::size_t(face_size(m_memory->shape(), f)), most_in_place));
   });
   return coming;
 }
@@ -112,7 +135,7 @@ per_face<std::optional<block::incoming_face>> block::ask_for_faces(starling::str
 void block::offer_faces(starling::stream& s) {
   if (!has_neighbours()) return;
   const starling::event packed = s.record();
-  for_each_face([&](face f) { m_channels[f]->post(m_memory.outgoing(m_it, f), s, packed); });
+  for_each_face([&](face f) { m_channels[f]->post(m_memory->outgoing(m_it, f), s, packed); });
 }
 
 task<> block::step_direct() {
@@ -128,10 +151,10 @@ task<> block::step_direct() {
     lent.of[n].emplace(co_await std::move(*coming.of[n]));
     received.of[n] = lent.of[n]->data();
     if (options().fusion != fusion_kind::b)
-      m_memory.unpack_face(unpack, m_it, face_of(n), received.of[n]);
+      m_memory->unpack_face(unpack, m_it, face_of(n), received.of[n]);
   }
   if (options().fusion == fusion_kind::b && has_neighbours())
-    m_memory.unpack_all(unpack, m_it, received);
+    m_memory->unpack_all(unpack, m_it, received);
   end_update();
   pack_and_send(m_it + 1);
 }
@@ -163,7 +186,7 @@ void block::begin_update() {
   if (!options().overlap || !has_neighbours()) return;
   starling::stream& compute = m_streams->compute;
   compute.wait(m_exterior);
-  m_memory.update_interior(compute, m_it);
+  m_memory->update_interior(compute, m_it);
   m_interior[m_it & 1] = compute.record();
 }
 
@@ -176,12 +199,12 @@ void block::end_update() {
     starling::stream& pack = m_streams->pack;
     pack.wait(m_interior[(m_it + 1) & 1]);  // of the previous iteration
     if (m_streams->own_unpack) pack.wait(m_streams->own_unpack.record());
-    m_memory.update_exterior(pack, m_it);
+    m_memory->update_exterior(pack, m_it);
     m_exterior = pack.record();
     return;
   }
   if (has_neighbours()) compute.wait(m_streams->unpack().record());
-  m_memory.update(compute, m_it);
+  m_memory->update(compute, m_it);
   if (has_neighbours()) m_streams->pack.wait(compute.record());
 }
 
@@ -192,29 +215,29 @@ void block::pack_and_send(long it) {
   if (options().in_one_stream()) return pack(m_streams->compute, it);
   if (options().exchange == exchange_kind::direct) return pack(m_streams->pack, it);
   for_each_face([&](face f) {
-    m_memory.pack_face(m_streams->pack, it, f);
+    m_memory->pack_face(m_streams->pack, it, f);
     m_streams->to_host.wait(m_streams->pack.record());
-    m_streams->to_host.copy(m_staging[it & 1][f], m_memory.outgoing(it, f));
+    m_streams->to_host.copy(m_staging[it & 1][f], m_memory->outgoing(it, f));
   });
   note_transfer(it);
 }
 
 void block::pack(starling::stream& s, long it) {
   if (packs_at_once())
-    m_memory.pack_all(s, it);
+    m_memory->pack_all(s, it);
   else
-    for_each_face([&](face f) { m_memory.pack_face(s, it, f); });
+    for_each_face([&](face f) { m_memory->pack_face(s, it, f); });
 }
 
 /// Submits the kernels of a step after all faces have arrived.
 void block::submit_step(starling::stream& s, const received_faces& received) {
-  if (options().fusion == fusion_kind::c) return m_memory.step_fused(s, m_it, received);
-  if (!has_neighbours()) return m_memory.update(s, m_it);
+  if (options().fusion == fusion_kind::c) return m_memory->step_fused(s, m_it, received);
+  if (!has_neighbours()) return m_memory->update(s, m_it);
   if (options().fusion == fusion_kind::b)
-    m_memory.unpack_all(s, m_it, received);
+    m_memory->unpack_all(s, m_it, received);
   else
-    for_each_face([&](face f) { m_memory.unpack_face(s, m_it, f, received[f]); });
-  m_memory.update(s, m_it);
+    for_each_face([&](face f) { m_memory->unpack_face(s, m_it, f, received[f]); });
+  m_memory->update(s, m_it);
   pack(s, m_it + 1);
 }
 
@@ -247,7 +270,7 @@ task<> block::step_staged() {
     if (!coming.of[n]) continue;
     lent.faces.of[n].emplace(co_await std::move(*coming.of[n]));
     unpack.wait(to_device.record());
-    m_memory.unpack_face(unpack, m_it, face_of(n), lent.faces.of[n]->data());
+    m_memory->unpack_face(unpack, m_it, face_of(n), lent.faces.of[n]->data());
   }
   if (has_neighbours()) lent.unpacked = unpack.record();
   end_update();
@@ -256,6 +279,7 @@ task<> block::step_staged() {
 
 /// Prepares the waits that do not await the stream.
 void block::note_transfer(long it) {
+  m_is_transferred = false;
   if (options().wait == wait_kind::polling) m_transfer = m_streams->to_host.record();
   if (options().wait == wait_kind::work_request)
     static_cast<void>(spawn(tell_transfer(m_streams->to_host.get_future(), it)));
@@ -267,7 +291,7 @@ task<> block::tell_transfer(starling::future<void> done, std::int64_t it) {
 }
 
 task<> block::transfer_done() {
-  if (!has_neighbours()) co_return;
+  if (!has_neighbours() || m_is_transferred) co_return;
   switch (options().wait) {
     case wait_kind::polling:
       while (!m_transfer.is_complete()) co_await starling::yield();
@@ -278,6 +302,7 @@ task<> block::transfer_done() {
     default:  // synchronous: with --completion block
       co_await m_streams->to_host.completion();
   }
+  m_is_transferred = true;
 }
 
 // --- the whole block
@@ -290,22 +315,22 @@ task<> block::all_streams_done() {
 task<pattern> block::largest_change() {
   if (options().overlap) m_streams->compute.wait(m_streams->pack.record());
   const pattern mine = co_await apps::reduced(
-      m_device, m_streams->compute,
-      difference{m_memory.shape(), {m_memory.values(m_it - 1), m_memory.values(m_it)}});
+      *m_device, m_streams->compute,
+      difference{m_memory->shape(), {m_memory->values(m_it - 1), m_memory->values(m_it)}});
   co_return co_await reduce(mine, starling::reduction::max{});
 }
 
 task<> block::examine(starling::callback<findings> to) {
   if (options().exchange == exchange_kind::staged) co_await transfer_done();  // no step awaits it
-  const auto& shape = m_memory.shape();
+  const auto& shape = m_memory->shape();
   const problem& start = m_setup->start;
   const auto origin = m_setup->cut.origin(to_triple(this_index()));
-  const auto* values = m_memory.values(m_it);
+  const auto* values = m_memory->values(m_it);
   const auto error_from = [&](const initial_values& initial) {
     return mode_error{shape, {values, initial, origin, start.amplitude(m_it)}};
   };
   const findings found =
-      co_await apps::examined(m_device, m_streams->compute, start,
+      co_await apps::examined(*m_device, m_streams->compute, start,
                               checksum{shape, {values, m_setup->cut.grid, origin}}, error_from);
   contribute(found, starling::reduction::sum{}, to);
 }

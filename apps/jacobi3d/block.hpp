@@ -55,15 +55,23 @@ using apps::run_end;
 
 /// A block of the grid. It is synchronised with its neighbours only: received faces are matched to
 /// iterations by the order of the channels.
+///
+/// A checkpoint has the number of done iterations and the cells. All other members, such as device
+/// memory and channels, belong to a run; `prepare` makes them.
 class block : public starling::chare<block, starling::index3> {
  public:
-  explicit block(starling::read_only<run_setup> setup);
+  block() = default;
+  template <class Archive>
+  void serialize(Archive& ar) {
+    ar(m_it, m_stored);
+  }
 
-  /// Fills the block with the initial state.
-  starling::task<> prepare(starling::callback<int> done);
-  /// Does `count` iterations, or fewer if `converges` and no cell changes by more than the
-  /// tolerance.
-  starling::task<> run(int count, bool converges, starling::callback<run_end> done);
+  /// Fills the block with the initial state, or with the state of a checkpoint. Called first.
+  starling::task<> prepare(starling::read_only<run_setup> setup, starling::callback<int> done);
+  /// Iterates to the end of `part`, or to convergence if that may come earlier.
+  starling::task<> run(apps::run_part part, starling::callback<run_end> done);
+  /// Copies the cells to host memory, where `serialize` finds them until the next iteration.
+  starling::task<> stage(starling::callback<int> done);
   starling::task<> examine(starling::callback<findings> to);
   /// Received when the faces of an iteration are in host memory (--wait work-request).
   starling::awaited transferred(std::int64_t iteration);
@@ -85,6 +93,8 @@ class block : public starling::chare<block, starling::index3> {
   };
 
   [[nodiscard]] const settings& options() const { return m_setup->options; }
+  void make_members(starling::read_only<run_setup> setup);
+  starling::task<> fill(starling::stream& s);
   [[nodiscard]] bool packs_at_once() const { return options().fusion != fusion_kind::none; }
   template <class Visit>
   void for_each_face(Visit visit);
@@ -110,10 +120,10 @@ class block : public starling::chare<block, starling::index3> {
   starling::task<> all_streams_done();
   starling::task<pattern> largest_change();
 
-  starling::read_only<run_setup> m_setup;
-  starling::device& m_device;
+  const run_setup* m_setup = nullptr;
+  starling::device* m_device = nullptr;
   std::shared_ptr<stream_set> m_streams;
-  block_memory m_memory;
+  std::optional<block_memory> m_memory;
   per_face<std::optional<channel>> m_channels;
   per_face<starling::buffer<double>> m_staging[2];  // pinned
   lent_faces m_lent[2];
@@ -121,9 +131,11 @@ class block : public starling::chare<block, starling::index3> {
   starling::event m_interior[2];  // after the update of the interior, by iteration
   step_graph m_graphs[2];
   std::uint64_t m_captures = 0;
-  starling::event m_transfer;  // after the last transfer to the host
+  starling::event m_transfer;     // after the last transfer to the host
+  bool m_is_transferred = false;  // the block has waited for that transfer
   apps::run_ahead_limit m_run_ahead;
   long m_it = 0;
+  std::vector<double> m_stored;  // cells of a checkpoint, while one is taken or restarted from
 };
 
 }  // namespace jacobi3d

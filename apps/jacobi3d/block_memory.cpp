@@ -4,6 +4,10 @@
 #include "physics/initial.hpp"
 
 namespace jacobi3d {
+
+using starling::memory_kind;
+using starling::task;
+
 namespace {
 
 per_face<bool> neighbours_of(const decomposition& cut, triple place) {
@@ -19,7 +23,6 @@ block_memory::block_memory(starling::device& where, const decomposition& cut, tr
       m_divided(m_shape, neighbours_of(cut, place)),
       m_tiles(apps::on_processor(where) ? tiling::for_one(m_shape.n)
                                         : tiling::for_many(m_shape.n)) {
-  using starling::memory_kind;
   for (auto& array : m_values)
     array = where.allocate<double>(memory_kind::device, std::size_t(m_shape.size()));
   for (auto& faces : m_faces)
@@ -27,6 +30,16 @@ block_memory::block_memory(starling::device& where, const decomposition& cut, tr
       if (cut.neighbour(place, face_of(f)))
         faces.of[f] = where.allocate<double>(memory_kind::device,
                                              std::size_t(face_size(m_shape, face_of(f))));
+}
+
+task<std::vector<double>> block_memory::cells(starling::device& where, starling::stream& s,
+                                              long it) {
+  return apps::stored_cells(where, s, m_values[std::size_t(it & 1)], rows());
+}
+
+task<> block_memory::set_cells(starling::device& where, starling::stream& s, long it,
+                               const std::vector<double>& cells) {
+  return apps::restore_cells(where, s, m_values[std::size_t(it & 1)], rows(), cells);
 }
 
 void block_memory::fill(starling::stream& s, const initial_values& initial) {

@@ -2,11 +2,14 @@
 #pragma once
 
 #include <span>
+#include <vector>
 
+#include <starling/core/task.hpp>
 #include <starling/device/buffer.hpp>
 #include <starling/device/device.hpp>
 #include <starling/device/stream.hpp>
 
+#include "common/stored_cells.hpp"
 #include "common/submit.hpp"
 #include "physics/decomposition.hpp"
 #include "physics/group.hpp"
@@ -34,6 +37,12 @@ class block_memory {
   }
   [[nodiscard]] double* values(long it) noexcept { return m_values[std::size_t(it & 1)].data(); }
 
+  /// Return and set the cells of array it % 2 as a checkpoint has them, see stored_cells.hpp.
+  [[nodiscard]] starling::task<std::vector<double>> cells(starling::device& where,
+                                                          starling::stream& s, long it);
+  starling::task<> set_cells(starling::device& where, starling::stream& s, long it,
+                             const std::vector<double>& cells);
+
   void fill(starling::stream& s, const initial_values& initial);
   /// Makes the cell in the middle wrong.
   void spoil(starling::stream& s);
@@ -50,6 +59,9 @@ class block_memory {
   void step_fused(starling::stream& s, long it, const received_faces& received);
 
  private:
+  [[nodiscard]] apps::cell_rows rows() const {
+    return {m_shape.n, m_shape.at(0, 0, 0), m_shape.pitch, m_shape.plane};
+  }
   [[nodiscard]] sent_faces outgoing_faces(long it);
 
   triple m_origin;

@@ -18,10 +18,22 @@ apps::iterated_grid worked_on(const run_result& r) {
   return {double(volume(r.cut.grid)), sizeof(double), halo_bytes(r.cut.surface())};
 }
 
+/// Returns whether the blocks of each worker are a part.
+bool has_parts(const settings& s, const run_result& r, starling::runtime& rt) {
+  return !s.round_robin && std::size_t(r.cut.part_count()) == starling::total_worker_count(rt);
+}
+
+std::string describe_blocks(const settings& s) {
+  const triple n = s.blocks;
+  return s.has_blocks() ? fmt::format("{}×{}×{} blocks in all", n.x, n.y, n.z)
+                        : fmt::format("{} blocks each", s.odf);
+}
+
 void fill_config(const settings& s, const run_result& r, starling::runtime& rt, apps::report& out) {
   out.config("grid", text_of(s.grid));
   out.config("blocks", text_of(r.cut.blocks));
-  if (!s.round_robin) out.config("parts", text_of(r.cut.parts));
+  if (!s.has_blocks()) out.config("odf", std::int64_t(s.odf));
+  if (has_parts(s, r, rt)) out.config("parts", text_of(r.cut.parts));
   out.config("fusion", std::string(name_of(s.fusion)));
   out.config("wait", std::string(name_of(s.wait)));
   out.config("overlap", std::string(s.overlap ? "on" : "off"));
@@ -35,12 +47,12 @@ starling::task<int> run_and_report(const settings& s, starling::runtime& rt) {
   apps::announce(
       "jacobi3d",
       fmt::format("{}×{}×{} cells, fusion {}", s.grid.x, s.grid.y, s.grid.z, name_of(s.fusion)),
-      "block", s, rt);
+      describe_blocks(s), s, rt);
   const run_result r = co_await simulate(s, rt);
   apps::report out("jacobi3d");
   fill_config(s, r, rt, out);
   apps::fill_report(s, r, worked_on(r), problem::tolerance(r.iterations), out);
-  if (!s.round_robin)
+  if (has_parts(s, r, rt))
     out.metric("halo_between_workers_mb", halo_bytes(r.cut.surface_of_parts()) * 1e-6);
   if (s.verify) apps::verify(serial_solver(problem(s.problem, s.grid, s.seed)), r, out);
   co_return apps::finish(s, out);

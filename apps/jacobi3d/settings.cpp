@@ -20,7 +20,11 @@ class command_line : public apps::iterative_command_line {
     add_problem();
     begin_group("Blocks");
     add_chares("block");
+    add_extents("--blocks", {&s.blocks.x, &s.blocks.y, &s.blocks.z},
+                "blocks along x, y and z, for any number of workers")
+        ->excludes("--odf");
     add_ways(s);
+    add_checkpoints();
     add_run();
   }
 

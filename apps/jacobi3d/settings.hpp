@@ -43,19 +43,22 @@ constexpr const char* name_of(stream_owner k) {
 
 /// All settings of a run. Its chares are blocks.
 struct settings : apps::iterative_settings {
+  settings() { checkpoint_folder = "jacobi3d.checkpoints"; }
   triple grid{128, 128, 128};
+  triple blocks{0, 0, 0};  ///< along each axis; zeros: `odf` blocks for each worker
   fusion_kind fusion = fusion_kind::none;
   wait_kind wait = wait_kind::asynchronous;
   stream_owner streams = stream_owner::block;
   bool overlap = false;  ///< update a block's interior while its faces are in flight
 
+  [[nodiscard]] bool has_blocks() const { return blocks != triple{}; }
   /// Returns whether all work after the exchange of faces is one kernel or one graph.
   [[nodiscard]] bool in_one_stream() const { return graphs || fusion == fusion_kind::c; }
 
   template <class Archive>
   void serialize(Archive& ar) {
     iterative_settings::serialize(ar);
-    ar(grid, fusion, wait, streams, overlap);
+    ar(grid, blocks, fusion, wait, streams, overlap);
   }
 };
 

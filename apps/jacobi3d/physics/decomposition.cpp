@@ -51,12 +51,20 @@ void require_countable_faces(const decomposition& d) {
                                 " blocks make faces of more than 2^31 - 1 cells; take more blocks");
 }
 
+bool fits(triple n, triple within) {
+  return n.x >= 1 && n.y >= 1 && n.z >= 1 && n.x <= within.x && n.y <= within.y && n.z <= within.z;
+}
+
+void require_cells(triple grid) {
+  if (!fits({1, 1, 1}, grid))
+    throw std::invalid_argument("grid: " + text_of(grid) +
+                                " cells; each extent must be at least 1");
+}
+
 }  // namespace
 
 decomposition decompose(triple grid, int parts, int blocks) {
-  if (grid.x < 1 || grid.y < 1 || grid.z < 1)
-    throw std::invalid_argument("grid: " + text_of(grid) +
-                                " cells; each extent must be at least 1");
+  require_cells(grid);
   require_positive("parts", parts);
   require_positive("blocks", blocks);
   std::optional<decomposition> best;
@@ -71,6 +79,24 @@ decomposition decompose(triple grid, int parts, int blocks) {
     });
   });
   if (!best) throw std::invalid_argument("grid: " + refusal_text(grid, parts, blocks));
+  require_countable_faces(*best);
+  return *best;
+}
+
+decomposition decompose_into(triple grid, triple blocks, int parts) {
+  require_cells(grid);
+  require_positive("parts", parts);
+  if (!fits(blocks, grid) || volume(blocks) > std::numeric_limits<int>::max())
+    throw std::invalid_argument("blocks: " + text_of(blocks) + " blocks of " + text_of(grid) +
+                                " cells; along each axis at least 1 block and at most one for each "
+                                "cell is needed, fewer than 2^31 in all");
+  std::optional<decomposition> best;
+  for_each_cut(blocks, parts, [&](triple p) {
+    if (blocks.x % p.x != 0 || blocks.y % p.y != 0 || blocks.z % p.z != 0) return;
+    const decomposition found{grid, blocks, p};
+    if (!best || found.surface_of_parts() < best->surface_of_parts()) best = found;
+  });
+  if (!best) best = decomposition{grid, blocks};
   require_countable_faces(*best);
   return *best;
 }

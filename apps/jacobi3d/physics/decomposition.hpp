@@ -43,6 +43,7 @@ struct decomposition {
         n.x >= 0 && n.x < blocks.x && n.y >= 0 && n.y < blocks.y && n.z >= 0 && n.z < blocks.z;
     return inside ? std::optional<triple>(n) : std::nullopt;
   }
+  constexpr int part_count() const { return parts.x * parts.y * parts.z; }
   /// Returns the number of the part to which a block belongs.
   constexpr int part(triple place) const {
     const triple each{blocks.x / parts.x, blocks.y / parts.y, blocks.z / parts.z};
@@ -71,5 +72,12 @@ struct decomposition {
 /// \throws std::invalid_argument whose text begins with the wrong argument, if an extent, `parts`
 /// or `blocks` is below 1, or if there is no decomposition into so many blocks
 [[nodiscard]] decomposition decompose(triple grid, int parts, int blocks = 1);
+
+/// Cuts a grid into the given number of blocks along each axis, and these into `parts` parts with
+/// the least surface between them, or into a single part if no cut into `parts` equal boxes of
+/// blocks exists.
+/// \throws std::invalid_argument whose text begins with the wrong argument, if an extent or `parts`
+/// is below 1, or there are more blocks than cells along an axis or 2^31 blocks or more
+[[nodiscard]] decomposition decompose_into(triple grid, triple blocks, int parts);
 
 }  // namespace jacobi3d

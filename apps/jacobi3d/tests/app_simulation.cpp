@@ -10,40 +10,13 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "common/tests/backends.hpp"
+#include "app_support.hpp"
 #include "common/tests/words.hpp"
-#include "physics/serial.hpp"
-#include "simulation.hpp"
 #include "support/pairwise.hpp"
 #include "support/scratch_folder.hpp"
 
 namespace jacobi3d {
 namespace {
-
-settings small_run() {
-  settings s;
-  s.grid = {13, 10, 17};
-  s.problem = problem_kind::random;
-  s.iterations = 6;
-  s.warmup = 3;
-  s.run_ahead = 2;
-  s.progress = false;
-  s.runtime = starling::runtime_options::from_environment();
-  return s;
-}
-
-run_result run_it(settings s, unsigned workers) {
-  s.runtime.workers = workers;
-  complete_settings(s);
-  starling::runtime rt(s.runtime);
-  return rt.sync_wait(simulate(s, rt));
-}
-
-std::uint64_t serial_checksum(const settings& s) {
-  serial_solver serial(problem(s.problem, s.grid, s.seed));
-  for (int i = 0; i < s.warmup + s.iterations; ++i) serial.step();
-  return serial.checksum();
-}
 
 /// Backend, workers, blocks for each worker, and whether the streams belong to the device.
 using run_case = std::tuple<const char*, int, int, bool>;
@@ -164,8 +137,7 @@ TEST(jacobi3d, ends_when_no_cell_changes) {
   EXPECT_LT(r.iterations, 200);
   EXPECT_EQ(r.iterations % 7, 0);
   EXPECT_LE(r.last_change, 1e-6);
-  serial_solver serial(problem(s.problem, s.grid));
-  for (long i = 0; i < r.iterations; ++i) serial.step();
+  const serial_solver serial = solved(s, r.iterations);
   EXPECT_EQ(serial.change(), r.last_change);
   EXPECT_EQ(serial.checksum(), r.checksum);
 }
@@ -222,6 +194,16 @@ TEST(jacobi3d_options, describe_a_run) {
   EXPECT_FALSE(s.overlap);
   EXPECT_TRUE(read({"--overlap"}).overlap);
   EXPECT_EQ(s.iterations, 100);
+  EXPECT_FALSE(s.has_blocks());
+  EXPECT_EQ(s.checkpoint_every, 0);
+  EXPECT_EQ(s.checkpoint_folder, "jacobi3d.checkpoints");
+  s = read({"--blocks", "4", "2", "1", "--checkpoint-every", "20", "--checkpoint-folder", "here",
+            "--checkpoints-kept", "3"});
+  EXPECT_TRUE(s.has_blocks());
+  EXPECT_EQ(s.blocks, (triple{4, 2, 1}));
+  EXPECT_EQ(s.checkpoint_every, 20);
+  EXPECT_EQ(s.checkpoint_folder, "here");
+  EXPECT_EQ(s.checkpoints_kept, 3);
   EXPECT_EQ(read({"--wait", "synchronous", "--exchange", "staged"}).runtime.get("completion", ""),
             "block");
 }
@@ -230,7 +212,10 @@ TEST(jacobi3d_options, are_refused_when_they_are_invalid) {
   using words = std::vector<std::string>;
   for (const words& bad :
        {words{"--grid", "8", "8"}, words{"--grid", "8", "8", "0"}, words{"--fusion", "D"},
-        words{"--wait", "never"}, words{"--streams-of", "rank"}, words{"--run-ahead", "1"}})
+        words{"--wait", "never"}, words{"--streams-of", "rank"}, words{"--run-ahead", "1"},
+        words{"--blocks", "2", "2"}, words{"--blocks", "2", "0", "2"},
+        words{"--blocks", "2", "2", "2", "--odf", "2"}, words{"--checkpoint-every", "-1"},
+        words{"--checkpoints-kept", "0"}})
     EXPECT_THROW(static_cast<void>(read(bad)), starling::option_error) << bad[0];
 }
 
@@ -280,6 +265,27 @@ TEST(jacobi3d, refuses_more_blocks_than_cells) {
   s.grid = {2, 2, 2};
   s.odf = 5;
   EXPECT_THROW(static_cast<void>(run_it(s, 2)), starling::option_error);
+  s.blocks = {1, 3, 1};
+  EXPECT_THROW(static_cast<void>(run_it(s, 2)), starling::option_error);
+}
+
+TEST(jacobi3d, has_the_given_blocks_on_any_number_of_workers) {
+  settings s = small_run();
+  s.blocks = {3, 1, 4};
+  const std::uint64_t right = serial_checksum(s);
+  for (const unsigned workers : {1u, 2u, 3u, 5u})
+    for (const bool round_robin : {false, true}) {
+      s.round_robin = round_robin;
+      const run_result r = run_it(s, workers);
+      EXPECT_EQ(r.checksum, right) << workers;
+      EXPECT_EQ(r.cut.blocks, s.blocks);
+    }
+}
+
+TEST(jacobi3d, has_workers_without_blocks) {
+  settings s = small_run();
+  s.blocks = {1, 1, 2};
+  EXPECT_EQ(run_it(s, 4).checksum, serial_checksum(s));
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include <set>
 #include <stdexcept>
+#include <string>
 #include <vector>
 
 #include "physics_support.hpp"
@@ -254,6 +255,45 @@ TEST(decompose, names_the_grid_that_cannot_be_cut) {
   EXPECT_NE(refusal({8, 8, 8}, 11).find("smaller factors"), std::string::npos);
   EXPECT_NE(refusal({8, 0, 8}, 1).find("8 x 0 x 8"), std::string::npos);
   EXPECT_NE(refusal({8, 8, 8}, 0).find("at least 1"), std::string::npos);
+}
+
+TEST(decompose_into, keeps_the_blocks_and_cuts_them_into_equal_parts_where_it_can) {
+  const triple grid{40, 40, 40}, blocks{4, 2, 6};
+  for (const int parts : {1, 2, 3, 4, 6, 8, 12, 16, 24, 48}) {
+    const decomposition d = decompose_into(grid, blocks, parts);
+    EXPECT_EQ(d.blocks, blocks);
+    ASSERT_EQ(d.part_count(), parts);
+    std::multiset<int> found;
+    for (int b = 0; b < d.count(); ++b) found.insert(d.part(d.place(b)));
+    for (int part = 0; part < parts; ++part)
+      EXPECT_EQ(found.count(part), std::size_t(d.count() / parts));
+  }
+  EXPECT_EQ(decompose_into(grid, blocks, 2).parts, (triple{1, 1, 2}));
+  EXPECT_EQ(decompose_into({80, 40, 40}, blocks, 2).parts, (triple{2, 1, 1}));
+}
+
+TEST(decompose_into, makes_a_single_part_where_blocks_cannot_be_divided_evenly) {
+  for (const int parts : {5, 7, 32, 100})
+    EXPECT_EQ(decompose_into({40, 40, 40}, {4, 2, 6}, parts).parts, (triple{1, 1, 1})) << parts;
+}
+
+TEST(decompose_into, refuses_more_blocks_than_cells_and_names_both) {
+  const auto refusal = [](triple grid, triple blocks, int parts = 1) -> std::string {
+    try {
+      static_cast<void>(decompose_into(grid, blocks, parts));
+    } catch (const std::invalid_argument& e) {
+      return e.what();
+    }
+    return "none";
+  };
+  EXPECT_EQ(refusal({8, 8, 8}, {8, 8, 8}), "none");
+  EXPECT_TRUE(refusal({8, 8, 8}, {1, 9, 1}).starts_with("blocks: 1 x 9 x 1 blocks of 8 x 8 x 8"));
+  EXPECT_TRUE(refusal({8, 8, 8}, {1, 1, 0}).starts_with("blocks:"));
+  EXPECT_TRUE(refusal({8, 8, 8}, {-1, -1, 1}).starts_with("blocks:"));
+  EXPECT_TRUE(refusal({8, 0, 8}, {1, 1, 1}).starts_with("grid:"));
+  EXPECT_TRUE(refusal({8, 8, 8}, {1, 1, 1}, 0).starts_with("parts:"));
+  EXPECT_TRUE(refusal({65536, 65536, 8}, {65536, 32768, 1}).starts_with("blocks:"));
+  EXPECT_TRUE(refusal({1, 65536, 65536}, {1, 1, 1}).starts_with("grid:"));
 }
 
 TEST(decomposition, refuses_more_faces_than_a_message_can_number) {
