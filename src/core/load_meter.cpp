@@ -28,11 +28,11 @@ std::shared_ptr<device_account> current_device_account() noexcept {
   const worker* const here = worker::current();
   time_account* const mine =
       here == nullptr || here->meter() == nullptr ? nullptr : here->meter()->current();
-  if (mine == nullptr) return nullptr;
+  if (mine == nullptr || !mine->has_device_time) return nullptr;
   if (mine->on_devices == nullptr) try {
       mine->on_devices = std::make_shared<device_account>();
     } catch (const std::bad_alloc&) {
-      return nullptr;  // the work is charged to nobody
+      return nullptr;  // the work is not measured
     }
   return mine->on_devices;
 }

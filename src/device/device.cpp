@@ -120,6 +120,11 @@ void device::impl::recycle(detail::stream_state& s) noexcept {
   spare.push_back(&s);
 }
 
+void device::impl::finish_streams() noexcept {
+  std::lock_guard lock(mutex);
+  for (const auto& s : streams) s->synchronize();
+}
+
 detail::collector& device::impl::add_collector(const aggregation& how, starling::priority priority,
                                                std::atomic<detail::collector*>& slot) {
   std::lock_guard lock(collecting);

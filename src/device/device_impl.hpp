@@ -44,6 +44,8 @@ struct device::impl {
   /// Returns the stream that wraps a native handle.
   [[nodiscard]] detail::stream_state& adopt(void* native);
   void recycle(detail::stream_state& s) noexcept;
+  /// Waits for the work of all streams.
+  void finish_streams() noexcept;
   /// Returns the collector of `slot`; makes it unless another thread has done so. Destroys
   /// abandoned collectors.
   [[nodiscard]] detail::collector& add_collector(const aggregation& how,

@@ -81,6 +81,8 @@ device_set::device_set(runtime& owner) {
 device_set::~device_set() {
   m_impl->owner.remove_poller(m_impl->poller);  // before its streams are destroyed
   for (const auto& d : m_devices) d->internals().pool.reset();
+  // Freed blocks may be in use by streams of other devices.
+  for (const auto& d : m_devices) d->internals().finish_streams();
   m_devices.clear();
 }
 

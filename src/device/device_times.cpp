@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <map>
 #include <new>
 
 #include <starling/core/detail/error_text.hpp>
@@ -11,14 +12,6 @@
 
 namespace starling::detail {
 namespace {
-
-bool is_passed(backend_event& e) noexcept {
-  try {
-    return e.is_complete();
-  } catch (...) {  // the work before the event has failed; reading the time reports a lost device
-    return true;
-  }
-}
 
 void add_ns(std::atomic<std::uint64_t>& sum, double ns) noexcept {
   if (ns > 0) sum.fetch_add(std::uint64_t(std::llround(ns)), std::memory_order_relaxed);
@@ -29,42 +22,61 @@ void release(const busy_interval& i) noexcept {
     if (account != nullptr) account->outstanding.fetch_sub(1, std::memory_order_release);
 }
 
+void print_end_of_measurement(const std::string& device, const std::exception_ptr& why) {
+  std::fprintf(stderr, "starling: the time of kernels is no longer measured on %s: %s\n",
+               device.c_str(), error_text(why).c_str());
+}
+
 }  // namespace
 
 charged_accounts accounts_of_caller() noexcept {
   charged_accounts result;
   if (auto account = current_device_account()) try {
       result.push_back(std::move(account));
-    } catch (const std::bad_alloc&) {  // the work is charged to nobody
+    } catch (const std::bad_alloc&) {  // the work is not measured
     }
   return result;
 }
 
-std::vector<double> divide_time(std::span<const time_interval> intervals) {
+std::vector<user_time> divide_time(std::size_t users, std::span<const device_use> uses) {
   struct bound {
     double at_ns;
-    int change;  // of the number of intervals
-    double* part;
+    int change;  // of the user's number of intervals
+    std::size_t user;
   };
-  std::vector<double> parts(intervals.size());
+  struct presence {
+    int intervals = 0;
+    double divided = 0;  // when the user's first interval began
+    double since_ns = 0;
+  };
   std::vector<bound> bounds;
-  bounds.reserve(2 * intervals.size());
-  for (std::size_t i = 0; i < intervals.size(); ++i) {
-    if (!(intervals[i].begin_ns < intervals[i].end_ns)) continue;
-    bounds.push_back({intervals[i].begin_ns, 1, &parts[i]});
-    bounds.push_back({intervals[i].end_ns, -1, &parts[i]});
-  }
+  bounds.reserve(2 * uses.size());
+  for (const device_use& u : uses)
+    if (u.begin_ns < u.end_ns) {
+      bounds.push_back({u.begin_ns, 1, u.user});
+      bounds.push_back({u.end_ns, -1, u.user});
+    }
   std::ranges::sort(bounds, {}, &bound::at_ns);
-  // The part of an interval that has been there from the start on; others get the difference.
-  double divided = 0, last_ns = 0;
-  int count = 0;
+  std::vector<user_time> times(users);
+  std::vector<presence> present(users);
+  double divided = 0;  // part of a user that is present from the start on
+  double last_ns = 0;
+  std::size_t count = 0;
   for (const bound& b : bounds) {
-    if (count > 0) divided += (b.at_ns - last_ns) / count;
+    if (count > 0) divided += (b.at_ns - last_ns) / double(count);
     last_ns = b.at_ns;
-    count += b.change;
-    *b.part = b.change > 0 ? divided : divided - *b.part;
+    presence& p = present[b.user];
+    if (p.intervals == 0) {
+      p = {0, divided, b.at_ns};
+      ++count;
+    }
+    p.intervals += b.change;
+    if (p.intervals != 0) continue;
+    --count;
+    times[b.user].share_ns += divided - p.divided;
+    times[b.user].elapsed_ns += b.at_ns - p.since_ns;
   }
-  return parts;
+  return times;
 }
 
 // --- the times of a device
@@ -81,57 +93,100 @@ std::shared_ptr<backend_event> device_times::make_event() noexcept {
 }
 
 void device_times::add(stream_times& from, busy_interval&& closed) noexcept {
-  bool is_due = false;
-  {
-    const std::lock_guard lock(m_lock);
-    if (m_is_off.load(std::memory_order_relaxed)) return release(closed);
-    try {
-      if (from.m_closed.empty()) m_streams.push_back(&from);
-      from.m_closed.push_back(std::move(closed));
-    } catch (const std::bad_alloc&) {
-      std::erase(m_streams, &from);
-      return release(closed);
-    }
-    is_due = ++m_outstanding >= m_settle_at;
+  const std::lock_guard lock(m_lock);
+  if (m_is_off.load(std::memory_order_relaxed)) return release(closed);
+  try {
+    m_arrived.reserve(m_arrived.size() + 1);
+    from.m_closed.push_back(std::move(closed));
+  } catch (const std::bad_alloc&) {
+    return release(closed);
   }
-  if (is_due) settle();
+  if (from.m_closed.size() == 1) m_arrived.push_back(&from);
+  if (++m_outstanding >= m_due_at) m_is_due.store(true, std::memory_order_relaxed);
 }
 
 void device_times::remove(stream_times& from) noexcept {
+  const std::lock_guard settling(m_settling);
   const std::lock_guard lock(m_lock);
   std::erase(m_streams, &from);
-  for (const busy_interval& i : from.m_closed) release(i);
+  std::erase(m_arrived, &from);
+  for (const auto* queue : {&from.m_closed, &from.m_outstanding}) {
+    for (const busy_interval& i : *queue) release(i);
+    m_outstanding -= std::min(m_outstanding, queue->size());
+  }
   if (from.m_open.begin != nullptr) release(from.m_open);
 }
 
 void device_times::settle() noexcept {
-  const std::lock_guard lock(m_lock);
+  const std::lock_guard lock(m_settling);
+  if (tracer::now() >= m_not_before) settle_all();
+}
+
+void device_times::try_to_settle() noexcept {
+  const std::unique_lock lock(m_settling, std::try_to_lock);
+  if (lock.owns_lock()) settle_all();
+}
+
+void device_times::settle_all() noexcept {
+  const std::uint64_t begin = tracer::now();
+  m_queries = 0;
   try {
+    take_closed();
     const double until_ns = find_last_end();
-    if (until_ns <= m_settled_until_ns) return;
-    charge(until_ns);
-    drop_ended(until_ns);
-    m_settled_until_ns = until_ns;
+    if (until_ns > m_settled_until_ns) {
+      charge(until_ns);
+      drop_ended(until_ns);
+      m_settled_until_ns = until_ns;
+    }
+  } catch (const std::bad_alloc&) {  // tried again by the next call
   } catch (...) {
     give_up(std::current_exception());
   }
-  m_settle_at = std::max(least_settled, 2 * m_outstanding);
+  const std::uint64_t end = tracer::now();
+  m_not_before = m_queries <= many_queries ? 0 : end + 4 * (end - begin);
+  const std::lock_guard lock(m_lock);
+  m_due_at = std::max(least_due, 2 * m_outstanding);
+  m_is_due.store(false, std::memory_order_relaxed);
 }
 
-/// Reads the times of all intervals that have ended. Those that have not ended when this function
-/// looks for the last end are asked a second time, so that all ends before the last one are known.
+void device_times::take_closed() {
+  const std::lock_guard lock(m_lock);
+  m_streams.reserve(m_streams.size() + m_arrived.size());
+  while (!m_arrived.empty()) {
+    stream_times& s = *m_arrived.back();
+    if (s.m_outstanding.empty()) m_streams.push_back(&s);
+    if (s.m_outstanding.empty())
+      s.m_outstanding.swap(s.m_closed);
+    else
+      for (; !s.m_closed.empty(); s.m_closed.pop_front())
+        s.m_outstanding.push_back(std::move(s.m_closed.front()));
+    m_arrived.pop_back();
+  }
+}
+
+bool device_times::is_passed(backend_event& e) noexcept {
+  ++m_queries;
+  try {
+    return e.is_complete();
+  } catch (...) {  // the work before the event has failed; reading the time reports a lost device
+    return true;
+  }
+}
+
+/// Reads the times of all intervals that have ended. Then tests a second time those that had not
+/// ended, so that all ends before the last one are known.
 double device_times::find_last_end() {
   double last_ns = m_settled_until_ns;
   for (stream_times* s : m_streams)
-    for (busy_interval& i : s->m_closed) {
+    for (busy_interval& i : s->m_outstanding) {
       if (!has_ended(i)) break;
       last_ns = std::max(last_ns, *i.end_ns);
     }
   for (stream_times* s : m_streams)
-    for (busy_interval& i : s->m_closed)
+    for (busy_interval& i : s->m_outstanding)
       if (!has_ended(i)) {
         static_cast<void>(has_begun(i));
-        break;  // the stream has not come to its later intervals
+        break;  // the later intervals of the stream have not begun
       }
   return last_ns;
 }
@@ -155,66 +210,83 @@ bool device_times::has_ended(busy_interval& i) {
 }
 
 void device_times::charge(double until_ns) {
-  std::vector<const busy_interval*> charged;
-  std::vector<time_interval> times;
+  std::map<device_account*, std::size_t> numbers;
+  std::vector<device_account*> accounts;  // by number of the user
+  std::vector<device_use> uses;
   for (const stream_times* s : m_streams)
-    for (const busy_interval& i : s->m_closed) {
+    for (const busy_interval& i : s->m_outstanding) {
       if (!i.begin_ns) break;
-      charged.push_back(&i);
-      times.push_back({std::max(*i.begin_ns, m_settled_until_ns),
-                       std::min(i.end_ns.value_or(until_ns), until_ns)});
-    }
-  const std::vector<double> parts = divide_time(times);
-  for (std::size_t k = 0; k < parts.size(); ++k) {
-    const double members = double(charged[k]->accounts.size());
-    for (const auto& account : charged[k]->accounts)
-      if (account != nullptr) {
-        add_ns(account->share_ns, parts[k] / members);
-        add_ns(account->elapsed_ns, (times[k].end_ns - times[k].begin_ns) / members);
+      for (const auto& account : i.accounts) {
+        std::size_t user = accounts.size();
+        if (account != nullptr) user = numbers.try_emplace(account.get(), user).first->second;
+        if (user == accounts.size()) accounts.push_back(account.get());
+        uses.push_back({user, std::max(*i.begin_ns, m_settled_until_ns),
+                        std::min(i.end_ns.value_or(until_ns), until_ns)});
       }
-  }
+    }
+  const std::vector<user_time> times = divide_time(accounts.size(), uses);
+  for (std::size_t user = 0; user < accounts.size(); ++user)
+    if (accounts[user] != nullptr) {
+      add_ns(accounts[user]->share_ns, times[user].share_ns);
+      add_ns(accounts[user]->elapsed_ns, times[user].elapsed_ns);
+    }
 }
 
 void device_times::drop_ended(double until_ns) noexcept {
-  for (stream_times* s : m_streams)
-    while (!s->m_closed.empty() && s->m_closed.front().end_ns.value_or(until_ns + 1) <= until_ns) {
-      release(s->m_closed.front());
-      s->m_closed.pop_front();
-      --m_outstanding;
+  std::size_t dropped = 0;
+  for (stream_times* s : m_streams) {
+    auto& queue = s->m_outstanding;
+    for (; !queue.empty() && queue.front().end_ns.value_or(until_ns + 1) <= until_ns; ++dropped) {
+      release(queue.front());
+      queue.pop_front();
     }
-  std::erase_if(m_streams, [](const stream_times* s) { return s->m_closed.empty(); });
+  }
+  std::erase_if(m_streams, [](const stream_times* s) { return s->m_outstanding.empty(); });
+  const std::lock_guard lock(m_lock);
+  m_outstanding -= dropped;
 }
 
 void device_times::give_up(const std::exception_ptr& why) noexcept {
+  const std::lock_guard lock(m_lock);
   m_is_off.store(true, std::memory_order_relaxed);
-  for (stream_times* s : m_streams) {
-    for (const busy_interval& i : s->m_closed) release(i);
-    s->m_closed.clear();
-  }
+  m_streams.insert(m_streams.end(), m_arrived.begin(), m_arrived.end());
+  for (stream_times* s : m_streams)
+    for (auto* queue : {&s->m_closed, &s->m_outstanding}) {
+      for (const busy_interval& i : *queue) release(i);
+      queue->clear();
+    }
   m_streams.clear();
+  m_arrived.clear();
   m_outstanding = 0;
   m_reference = nullptr;
-  std::fprintf(stderr, "starling: the time of kernels is no longer measured on %s: %s\n",
-               m_name.c_str(), error_text(why).c_str());
+  try {
+    print_end_of_measurement(m_name, why);
+  } catch (const std::bad_alloc&) {  // without the message
+  }
 }
 
 // --- the intervals of a stream
 
-void stream_times::begin(backend_stream& queue, charged_accounts&& accounts) noexcept {
+void stream_times::begin(backend_stream& queue, const charged_accounts& accounts) noexcept {
   if (accounts.empty() || m_device == nullptr) return close();
   if (m_open.begin != nullptr) {
-    if (m_open.accounts == accounts && tracer::now() - m_last_ns < continuation_ns) return;
+    const bool continues = m_open.end == nullptr || tracer::now() - m_last_ns < continuation_ns;
+    if (continues && m_open.accounts == accounts) return;
     close_open();
   }
+  try {
+    open(queue, accounts);
+  } catch (...) {  // the operation that is about to be queued reports the error of the device
+  }
+}
+
+void stream_times::open(backend_stream& queue, const charged_accounts& accounts) {
+  charged_accounts copied = accounts;
   std::shared_ptr<backend_event> point = m_device->make_event();
   if (point == nullptr) return;
-  try {
-    queue.record(point);
-  } catch (...) {  // the operation that is about to be queued reports the error of the device
-    return;
-  }
+  queue.record(point);
   m_open.begin = std::move(point);
-  m_open.accounts = std::move(accounts);
+  m_open.accounts = std::move(copied);
   for (const auto& account : m_open.accounts)
     if (account != nullptr) account->outstanding.fetch_add(1, std::memory_order_relaxed);
 }

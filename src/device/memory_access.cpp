@@ -53,7 +53,10 @@ void read_memory(memory_kind kind, const void* from, std::size_t bytes, stream_s
                  const std::function<void(std::span<const std::byte>)>& sink) {
   const auto* const first = static_cast<const std::byte*>(from);
   if (kind != memory_kind::device) {
-    if (order != nullptr) order->finish();
+    if (order != nullptr) {
+      order->finish();
+      static_cast<void>(order->is_idle());  // throws if the device is lost
+    }
     return sink({first, bytes});
   }
   staging pieces(bytes);

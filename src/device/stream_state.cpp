@@ -51,6 +51,7 @@ void stream_state::end_loan() noexcept {
   try {
     const submission turn(m_submit_lock);
     if (turn.captured()) return;
+    m_times.close();
     if (!m_marks.is_adopted() && !is_lost) mark(urgency::now);
     // Under the submit lock: a later borrower submits to a later batch. One handle may remain, that
     // of the pool, which never waits.
@@ -111,6 +112,7 @@ bool stream_state::is_idle() {
   bool idle = false;
   {
     const submission turn(m_submit_lock, "is_idle");
+    m_times.close();
     // A mark does not cover work that foreign code submits after it, so the queue is queried.
     idle = m_marks.is_foreign() ? m_queue->is_idle() : has_passed(mark(urgency::now));
   }

@@ -39,17 +39,26 @@ void stream_state::put_barrier() {
 template <class Operation>
 void stream_state::submit(delay lazy_mark, span_kind kind, const char* name,
                           const charged_accounts* members, const Operation& enqueue) {
-  const submission turn(m_submit_lock);
-  if (!turn.captured()) {
-    if (lazy_mark == delay::ends) end_delay();
-    m_marks.note_work();
-    if (m_context->barriers) [[unlikely]]
-      put_barrier();
-    m_times.begin(*m_queue, members == nullptr ? accounts_of_caller() : charged_accounts(*members));
+  const charged_accounts accounts = members == nullptr ? accounts_of_caller() : charged_accounts();
+  {
+    const submission turn(m_submit_lock);
+    if (!turn.captured()) {
+      if (lazy_mark == delay::ends) end_delay();
+      m_marks.note_work();
+      if (m_context->barriers) [[unlikely]]
+        put_barrier();
+      m_times.begin(*m_queue, members == nullptr ? accounts : *members);
+    }
+    try {
+      enqueue();
+    } catch (...) {
+      if (!turn.captured()) m_times.close();
+      throw;
+    }
+    if (!turn.captured()) m_times.end(*m_queue);
+    note(kind, name, turn.captured());
   }
-  enqueue();
-  if (!turn.captured()) m_times.end(*m_queue);
-  note(kind, name, turn.captured());
+  if (!accounts.empty()) m_context->times->settle_if_due();
 }
 
 void stream_state::launch(const kernel_call& call, const charged_accounts* members) {
@@ -75,7 +84,7 @@ bool stream_state::run_sequences(std::span<const operation_list* const> sequence
                                  member_observer& observer, const charged_accounts& members) {
   const submission turn(m_submit_lock, "an aggregated batch");
   end_delay();
-  m_times.begin(*m_queue, charged_accounts(members));
+  m_times.begin(*m_queue, members);
   if (!m_queue->run_sequences(sequences, observer)) return false;
   m_times.end(*m_queue);
   m_marks.note_work();
@@ -89,6 +98,7 @@ void stream_state::fill(void* dst, const void* value, std::size_t element, std::
 
 event stream_state::record() {
   const submission turn(m_submit_lock, "record");
+  m_times.close();  // others may wait for the event, and read the load then
   std::shared_ptr<backend_event> point = m_context->owner->internals().backend->make_event();
   m_queue->record(point);
   if (!turn.captured()) point->origin = this;
@@ -122,6 +132,7 @@ void stream_state::launch_graph(const std::shared_ptr<backend_graph>& recording)
     throw usage_error("graph::launch: captured on another device than that of the stream");
   end_delay();
   m_marks.note_work();
+  m_times.close();
   m_times.begin(*m_queue, accounts_of_caller());
   m_queue->launch_graph(recording);
   m_times.end(*m_queue);
@@ -158,6 +169,7 @@ void* stream_state::native_handle(backend_kind family) {
                       to_string(m_context->traits.kind) + " backend have no handle of " +
                       to_string(family) + " here; stream::backend returns the backend");
   end_delay();
+  m_times.close();
   m_marks.note_submitters(submitters::foreign_for_a_loan);
   return handle;
 }

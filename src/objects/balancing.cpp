@@ -21,7 +21,9 @@ constexpr option_entry entries[] = {
     {"balancer", "objects", "NAME", "refine",
      "balancer of load_balance(): none, greedy, refine, curve, bisection, communication, ..."},
     {"balance-every", "objects", "CALLS", "auto",
-     "balance at each CALLS-th call of load_balance(); auto: when the imbalance costs more"}};
+     "balance at each CALLS-th call of load_balance(); auto: when the imbalance costs more"},
+    {"device-times", "objects", "yes|no", "yes",
+     "measure the device time of elements while their loads are measured"}};
 [[gnu::init_priority(101)]] module_options registered(entries);
 
 /// Costs of migrations until they are measured.
@@ -112,11 +114,11 @@ balance::snapshot balancing_lead::snapshot_of(const std::vector<element_report>&
 }
 
 void balancing_lead::note_devices(const std::vector<element_report>& reports) {
-  object_space& space = m_array.space();
-  m_devices.resize(space.worker_total());
-  const job* const j = space.current_job();
+  m_devices.resize(m_array.space().worker_total());
+  const job* const j = m_array.space().current_job();
   for (const element_report& r : reports) {
-    if (r.devices.empty()) continue;
+    // A worker that does not exist is refused with the snapshot.
+    if (r.devices.empty() || r.worker >= m_devices.size()) continue;
     const std::size_t on_rank =
         j == nullptr ? r.worker : std::size_t(j->location_of(r.worker).worker);
     const std::size_t first = r.worker - on_rank;  // the rank's workers have successive numbers
@@ -125,9 +127,9 @@ void balancing_lead::note_devices(const std::vector<element_report>& reports) {
   }
 }
 
-/// Without elements that use devices, the snapshot has none. A device that is not known, because
-/// its rank has no elements or has not opened its devices, gets no element that uses a device; if
-/// none is known, the device loads are left out.
+/// Without elements that use devices, the snapshot has none. The device of a worker is not known if
+/// its rank has not opened its devices, or has had no elements: then it gets no element that uses a
+/// device, and the device loads of the elements that it has are left out.
 void balancing_lead::add_devices(balance::snapshot& s) const {
   const auto uses_device = [](const balance::element_load& e) {
     return e.device_seconds > 0 || e.device_bytes > 0;
@@ -140,8 +142,9 @@ void balancing_lead::add_devices(balance::snapshot& s) const {
     if (is_new) s.devices.push_back({.memory_bytes = m_devices[w].memory_bytes});
     s.workers[w].device = at->second;
   }
-  if (!s.devices.empty()) return;
-  for (balance::element_load& e : s.elements) e.device_seconds = e.device_bytes = 0;
+  for (balance::element_load& e : s.elements)
+    if (e.worker < s.workers.size() && s.workers[e.worker].device == balance::no_device)
+      e.device_seconds = e.device_bytes = 0;
 }
 
 std::uint64_t balancing_lead::skip_after(bool has_moved) {
@@ -272,6 +275,15 @@ void array_base::balance_by(std::unique_ptr<const balance::balancer> chosen,
       priority::high);
 }
 
+std::vector<worker_device> array_base::devices_to_report() {
+  std::vector<worker_device> devices;
+  if (m_has_reported_devices.load(std::memory_order_relaxed)) return devices;
+  devices = devices_of_workers(m_space.owner());
+  if (!devices.empty() && m_has_reported_devices.exchange(true, std::memory_order_relaxed))
+    devices.clear();
+  return devices;
+}
+
 // --- on the worker of the elements
 
 element_report report_of(chare_core& c, point_wait& w) {
@@ -296,7 +308,7 @@ element_report report_of(chare_core& c, point_wait& w) {
   array_base::for_each_destination(c, [&r](const sent_traffic& t) {
     if (t.to.array == r.number.array) r.sent.push_back(t);
   });
-  if (w.slot == 0) r.devices = devices_of_workers(array.space().owner());
+  r.devices = array.devices_to_report();
   if (s.load != nullptr) s.load->reset();
   return r;
 }

@@ -91,15 +91,18 @@ void load_record::reset() noexcept {
   ticks = 0;
   messages = 0;
   if (on_devices != nullptr) {
-    on_devices->share_ns.store(0, std::memory_order_relaxed);
-    on_devices->elapsed_ns.store(0, std::memory_order_relaxed);
+    on_devices->share_ns.exchange(0, std::memory_order_relaxed);
+    on_devices->elapsed_ns.exchange(0, std::memory_order_relaxed);
   }
   sent.clear();
 }
 
 load_record* record_of(chare_core& c) noexcept {
   auto& record = c.element_state().load;
-  if (record == nullptr) record.reset(new (std::nothrow) load_record);
+  if (record != nullptr) return record.get();
+  record.reset(new (std::nothrow) load_record);
+  if (record != nullptr)
+    record->has_device_time = c.element_state().local->array->measures_device_time();
   return record.get();
 }
 
@@ -167,6 +170,7 @@ void array_base::for_each_destination(chare_core& c,
 
 void array_base::reset_loads(local_elements& local) {
   if (local.home->meter() != nullptr) local.home->meter()->settle();
+  if (measures_device_time()) settle_device_times(m_space.owner());
   for_each_element(local, [](chare_core& c) {
     if (load_record* const r = c.element_state().load.get()) r->reset();
   });

@@ -134,9 +134,21 @@ std::exception_ptr array_base::lost() {
 
 // --- all arrays
 
+namespace {
+
+bool device_time_option(const runtime_options& options) {
+  const std::string chosen = options.get("device-times", "yes");
+  if (chosen == "yes" || chosen == "no") return chosen == "yes";
+  throw option_error("--starling-device-times (or STARLING_DEVICE_TIMES): '" + chosen +
+                     "' is neither yes nor no");
+}
+
+}  // namespace
+
 object_space::object_space(runtime& owner)
     : m_owner(owner), m_workers(workers_of(owner)), m_forced(owner), m_trace(owner),
-      m_report(owner), m_worker_total(m_workers.size()), m_waiting(m_workers.size()) {
+      m_report(owner), m_measures_device_time(device_time_option(owner.options())),
+      m_worker_total(m_workers.size()), m_waiting(m_workers.size()) {
   m_trace.prepare(m_workers.size());
 }
 

@@ -16,35 +16,46 @@
 namespace starling::detail {
 namespace {
 
-using parts = std::vector<double>;
+/// Returns share and elapsed time of each user in turn.
+std::vector<double> divided(std::size_t users, std::vector<device_use> uses) {
+  std::vector<double> numbers;
+  for (const user_time& u : divide_time(users, uses)) {
+    numbers.push_back(u.share_ns);
+    numbers.push_back(u.elapsed_ns);
+  }
+  return numbers;
+}
+using ns = std::vector<double>;
 
 TEST(divided_time, is_the_whole_time_of_intervals_that_do_not_overlap) {
-  const time_interval intervals[] = {{10, 20}, {0, 5}, {20, 21}};
-  EXPECT_EQ(divide_time(intervals), (parts{10, 5, 1}));
+  EXPECT_EQ(divided(2, {{0, 10, 20}, {1, 0, 5}, {0, 20, 21}}), (ns{11, 11, 5, 5}));
 }
 
-TEST(divided_time, is_equal_for_equal_intervals) {
-  const time_interval intervals[] = {{10, 40}, {10, 40}, {10, 40}};
-  EXPECT_EQ(divide_time(intervals), (parts{10, 10, 10}));
+TEST(divided_time, is_equal_for_users_of_equal_intervals) {
+  EXPECT_EQ(divided(3, {{0, 10, 40}, {1, 10, 40}, {2, 10, 40}}), (ns{10, 30, 10, 30, 10, 30}));
 }
 
-TEST(divided_time, is_divided_only_where_intervals_overlap) {
-  const time_interval nested[] = {{0, 100}, {20, 40}};
-  EXPECT_EQ(divide_time(nested), (parts{90, 10}));
-  const time_interval chain[] = {{0, 30}, {20, 50}, {40, 60}};
-  EXPECT_EQ(divide_time(chain), (parts{25, 20, 15}));
+TEST(divided_time, is_divided_only_where_users_overlap) {
+  EXPECT_EQ(divided(2, {{0, 0, 100}, {1, 20, 40}}), (ns{90, 100, 10, 20}));
+  EXPECT_EQ(divided(3, {{0, 0, 30}, {1, 20, 50}, {2, 40, 60}}), (ns{25, 30, 20, 30, 15, 20}));
+}
+
+TEST(divided_time, counts_a_user_once_however_many_intervals_it_has) {
+  EXPECT_EQ(divided(2, {{0, 0, 30}, {0, 10, 40}, {0, 0, 40}, {1, 0, 40}}), (ns{20, 40, 20, 40}));
 }
 
 TEST(divided_time, is_zero_for_empty_and_reversed_intervals) {
-  const time_interval intervals[] = {{10, 10}, {30, 20}, {0, 8}};
-  EXPECT_EQ(divide_time(intervals), (parts{0, 0, 8}));
-  EXPECT_TRUE(divide_time({}).empty());
+  EXPECT_EQ(divided(3, {{0, 10, 10}, {1, 30, 20}, {2, 0, 8}}), (ns{0, 0, 0, 0, 8, 8}));
+  EXPECT_TRUE(divided(0, {}).empty());
 }
 
 /// An event whose time the test sets.
 struct set_event : backend_event {
   [[nodiscard]] backend_kind kind() const noexcept override { return backend_kind::host; }
-  [[nodiscard]] bool is_complete() override { return passed; }
+  [[nodiscard]] bool is_complete() override {
+    ++queries;
+    return passed;
+  }
   [[nodiscard]] double nanoseconds_since(backend_event& earlier) override {
     if (fails) throw device_error("the device is lost");
     return at_ns - static_cast<set_event&>(earlier).at_ns;
@@ -52,6 +63,7 @@ struct set_event : backend_event {
   bool passed = false;
   bool fails = false;
   double at_ns = 0;
+  int queries = 0;
 };
 
 class times_of_a_device : public testing::Test {
@@ -70,7 +82,7 @@ class times_of_a_device : public testing::Test {
   /// Queues one operation whose times are set later.
   work queue_on(stream_times& s, const charged_accounts& to) {
     const std::size_t first = events.size();
-    s.begin(queue, charged_accounts(to));
+    s.begin(queue, to);
     s.end(queue);
     s.close();
     EXPECT_EQ(events.size(), first + 2);
@@ -119,13 +131,51 @@ TEST_F(times_of_a_device, are_divided_among_streams_that_run_at_the_same_time) {
 }
 
 TEST_F(times_of_a_device, of_a_batch_are_divided_equally_among_its_members) {
-  ran(one, {a, b, nullptr, b}, 0, 400);
-  EXPECT_EQ(b->outstanding, 2u);
+  ran(one, {a, nullptr, b, nullptr}, 0, 400);
+  EXPECT_EQ(b->outstanding, 1u);
   times.settle();
   EXPECT_EQ(a->share_ns, 100u);
-  EXPECT_EQ(b->share_ns, 200u);
-  EXPECT_EQ(b->elapsed_ns, 200u);
+  EXPECT_EQ(b->share_ns, 100u);
+  EXPECT_EQ(b->elapsed_ns, 400u);
   EXPECT_EQ(b->outstanding, 0u);
+}
+
+TEST_F(times_of_a_device, of_a_batch_beside_other_work_are_equal_for_all_elements) {
+  ran(one, {a, nullptr}, 0, 300);
+  ran(two, {b}, 0, 300);
+  times.settle();
+  EXPECT_EQ(a->share_ns, 100u);
+  EXPECT_EQ(b->share_ns, 100u);
+}
+
+TEST_F(times_of_a_device, of_an_element_do_not_depend_on_its_number_of_streams) {
+  stream_times three{&times};
+  ran(one, {a}, 0, 80);
+  ran(two, {a}, 0, 100);
+  ran(three, {b}, 0, 100);
+  times.settle();
+  EXPECT_EQ(a->share_ns, 50u);
+  EXPECT_EQ(a->elapsed_ns, 100u);
+  EXPECT_EQ(b->share_ns, 50u);
+}
+
+TEST_F(times_of_a_device, begin_once_where_a_backend_refuses_and_the_operations_follow) {
+  one.begin(queue, {a, b});  // of a whole batch, which the backend does not run
+  one.begin(queue, {a, b});
+  one.end(queue);
+  EXPECT_EQ(events.size(), 2u);
+}
+
+TEST_F(times_of_a_device, are_not_queried_at_each_submission_behind_long_work) {
+  const work longest = queue_on(one, {a});
+  longest.starts(0);
+  for (int i = 0; i < 2000; ++i) {
+    static_cast<void>(queue_on(one, {b}));
+    times.settle_if_due();
+  }
+  int queries = 0;
+  for (const auto& e : events) queries += e->queries;
+  EXPECT_LT(queries, 50);
 }
 
 TEST_F(times_of_a_device, are_added_up_to_the_last_end_while_other_work_runs) {
@@ -170,7 +220,7 @@ TEST_F(times_of_a_device, that_end_in_another_order_than_they_were_submitted_are
   EXPECT_EQ(b->share_ns, 50u);
 }
 
-TEST_F(times_of_a_device, are_not_measured_for_work_of_nobody) {
+TEST_F(times_of_a_device, are_not_measured_for_work_of_no_element) {
   one.begin(queue, {});
   one.end(queue);
   one.close();
@@ -211,12 +261,16 @@ TEST_F(times_of_a_device, end_with_a_message_when_the_device_is_lost) {
   EXPECT_EQ(events.size(), before) << "nothing is measured afterwards";
 }
 
-TEST_F(times_of_a_device, are_settled_without_being_asked_when_much_work_is_outstanding) {
+TEST_F(times_of_a_device, are_settled_without_a_reader_when_much_work_is_outstanding) {
   std::uint64_t submitted = 0;
-  for (int i = 0; i < 600; ++i, ++submitted) ran(one, {a}, 10.0 * i, 10.0 * i + 5);
+  for (int i = 0; i < 600; ++i, ++submitted) {
+    ran(one, {a}, 10.0 * i, 10.0 * i + 5);
+    times.settle_if_due();
+  }
   EXPECT_GE(a->share_ns, 5u * 250u);
   EXPECT_LT(a->outstanding, 400u);
-  times.settle();
+  times.settle_if_due();
+  while (a->outstanding != 0) times.settle();
   EXPECT_EQ(a->share_ns, 5 * submitted);
 }
 

@@ -3,6 +3,7 @@
 // record by themselves how long they compute.
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <thread>
 #include <utility>
@@ -73,6 +74,15 @@ struct launcher : chare<launcher> {
     const graph recorded = s.capture([&] { s.submit(range{1}, timed_kernel{&m_own, ms}); });
     co_await recorded.launch(s);
   }
+  /// Leaves work behind that nothing waits for.
+  void leave(double ms) { m_at.submit(range{1}, timed_kernel{own_of_left.get(), ms}); }
+  /// Waits for the work by a second stream.
+  task<> launch_behind(double ms) {
+    m_at.submit(range{1}, timed_kernel{&m_own, ms});
+    stream behind = devices(*runtime::current()).here().make_stream();
+    behind.wait(m_at.record());
+    co_await behind.completion();
+  }
   task<> join(in_process<aggregator> batches, double ms) {
     co_await batches.it->submit(range{1}, timed_kernel{&m_own, ms});
   }
@@ -83,7 +93,9 @@ struct launcher : chare<launcher> {
   void go(int to) { migrate_to(std::size_t(to)); }
 
  private:
+  stream m_at = devices(*runtime::current()).here().make_stream();
   double m_own = 0;
+  static inline const std::unique_ptr<double> own_of_left = std::make_unique<double>(0);
 };
 
 class device_loads : public testing::Test {
@@ -183,10 +195,10 @@ TEST_F(device_loads, begin_at_zero_after_a_reset_and_end_with_the_measurement) {
   measure(all);
   EXPECT_EQ(ask<&launcher::device_seconds>(all, 0), 0) << "of work before the measurement";
   ask<&launcher::launch>(all, 0, 1, 0.1);
-  EXPECT_GT(ask<&launcher::device_seconds>(all, 0), 0);
   ask<&launcher::reset>(all, 0);
   EXPECT_EQ(ask<&launcher::device_seconds>(all, 0), 0);
   ask<&launcher::launch>(all, 0, 1, 0.1);
+  EXPECT_GT(ask<&launcher::device_seconds>(all, 0), 0);
   measure(all, false);
   EXPECT_EQ(ask<&launcher::device_seconds>(all, 0), 0);
 }
@@ -201,6 +213,41 @@ TEST_F(device_loads, move_with_the_element) {
   EXPECT_EQ(ask<&launcher::device_seconds>(all, 0), before);
   ask<&launcher::launch>(all, 0, 1, 0.5);
   EXPECT_GE(ask<&launcher::device_seconds>(all, 0), ask<&launcher::own>(all, 0) - rounding);
+}
+
+TEST_F(device_loads, of_elements_that_end_with_work_in_flight_are_dropped) {
+  const auto all = create_array<launcher>(rt, 2, first_worker());
+  measure(all);
+  for (int i = 0; i < 20; ++i) all[0].invoke<&launcher::leave>(0.1);
+  all[0].destroy();
+  rt.wait_idle();
+  ask<&launcher::launch>(all, 1, 1, 0.5);
+  EXPECT_GE(ask<&launcher::device_seconds>(all, 1), ask<&launcher::own>(all, 1) - rounding);
+}
+
+TEST_F(device_loads, are_complete_when_another_stream_has_waited_for_the_work) {
+  const auto all = create_array<launcher>(rt, 1, first_worker());
+  measure(all);
+  ask<&launcher::launch_behind>(all, 0, 1.0);
+  EXPECT_GE(ask<&launcher::device_seconds>(all, 0), ask<&launcher::own>(all, 0) - rounding);
+}
+
+TEST(measured_device_time, can_be_switched_off) {
+  auto options = on_host_devices(1, 1);
+  options.extra["device-times"] = "no";
+  runtime rt(options);
+  const auto all = create_array<launcher>(rt, 1, first_worker());
+  all.measure_loads(true);
+  rt.sync_wait(all[0].call<&launcher::launch>(2, 0.1));
+  EXPECT_EQ(rt.sync_wait(all[0].call<&launcher::device_seconds>()), 0);
+  EXPECT_GT(rt.sync_wait(all[0].call<&launcher::own>()), 0);
+}
+
+TEST(measured_device_time, is_an_option_of_two_words) {
+  auto options = on_host_devices(1, 1);
+  options.extra["device-times"] = "perhaps";
+  runtime rt(options);
+  EXPECT_THROW(static_cast<void>(create_array<launcher>(rt, 1, first_worker())), option_error);
 }
 
 // --- balancing
@@ -272,6 +319,50 @@ TEST(balanced_device_load, is_even_on_the_devices_of_two_ranks) {
 TEST(balanced_device_load, moves_nothing_between_workers_of_one_device) {
   runtime rt(on_host_devices(2, 1));
   EXPECT_EQ(balanced_device_loads(rt, true), (milliseconds{18, 4}));
+}
+
+/// Opens the devices of its rank late, or not at all.
+struct late_on_device : chare<late_on_device> {
+  late_on_device() = default;
+  template <class Archive>
+  void serialize(Archive& ar) {
+    ar(m_end, m_balancings);
+  }
+  double load() const { return this_index() % 4 == 0 ? 4e-3 : 1e-3; }
+  double device_load() const { return 1e-3; }
+  std::uint64_t device_bytes() const { return 1000; }
+  void begin(callback<int> end) {
+    m_end = std::move(end);
+    this_element().invoke<&late_on_device::run>();
+  }
+  task<> run() {
+    while (m_balancings < 3) {
+      const bool opens = m_balancings == 1 ? this_index() == 1 : m_balancings == 2;
+      if (opens && this_rank().number == 0) static_cast<void>(devices(*runtime::current()));
+      ++m_balancings;
+      co_await load_balance();
+    }
+    contribute(1, reduction::sum(), m_end);
+  }
+  task<> resumed() { return run(); }
+
+ private:
+  int m_balancings = 0;
+  callback<int> m_end;
+};
+
+TEST(balanced_device_load, may_be_known_on_some_ranks_only) {
+  starling_test::cluster two{2, 2};
+  two.backend = "host";
+  starling_test::first_rank rt(two);
+  const auto all = create_array<late_on_device>(rt, elements, placement::block);
+  all.balance_by(balance::make_balancer("greedy"), 1);
+  EXPECT_EQ(rt.sync_wait([](chare_array<late_on_device> a) -> task<int> {
+    auto [end, done] = make_reply<int>();
+    a.invoke<&late_on_device::begin>(end);
+    co_return co_await std::move(done);
+  }(all)),
+            elements);
 }
 
 TEST(balanced_device_load, is_left_out_where_no_device_is_open) {

@@ -18,18 +18,24 @@ namespace starling {
 
 /// Buffers in `serialize`, so that they migrate between ranks and are stored in checkpoints:
 ///
-///     template <class Archive> void serialize(Archive& ar) { ar(m_step, m_cells); }
+///     template <class Archive> void serialize(Archive& ar) {
+///       ar(m_step, m_cells);
+///       if constexpr (Archive::is_reading) m_cells.release_on(m_at);  // m_at: the element's
+///       stream
+///     }
 ///
 /// Writing waits on the worker until the work of the stream for which the buffer was allocated is
 /// over, and copies device memory through the host. Work of other streams on it must be over, as it
 /// is after `co_await s.completion()`. Reading allocates memory of the same kind on the device of
 /// the worker, which may be of another backend than before; its contents are there when `serialize`
-/// continues. The new buffer is freed at once unless `buffer::release_on` names a stream. Streams
-/// are no part of a state: a constructor with `migrated` makes new ones.
+/// continues. Streams are no part of a state: a constructor with `migrated` makes new ones. The new
+/// buffer has no stream until `buffer::release_on` names the one that will use it: without that,
+/// the next migration does not wait for its work, and the buffer is freed at once when it is
+/// destroyed.
 /// @throws usage_error on a thread that is no worker; device_error; out_of_memory; archive_error
 template <class T>
 struct codec<buffer<T>> {
-  static_assert(travels<T>, "buffers whose elements cannot travel to another rank");
+  static_assert(detail::is_bytes<T>(), "elements of a buffer travel as bytes");
 
   template <class Archive>
   static void save(Archive& ar, const buffer<T>& b) {

@@ -42,14 +42,12 @@ struct load_measurement {
   double host_seconds = 0;
   /// Time for which kernels, copies, fills and graphs that the element has submitted occupied
   /// devices, of work that was over when the load was read. At each moment the time of a device is
-  /// divided equally among the elements whose work it runs, so the sum over all elements is the
-  /// time for which a device was busy with them; a batch of an aggregator is divided equally among
-  /// its members. Work submitted to native handles and in resident programs is not contained, nor
-  /// work on SYCL devices, whose times cannot be read. The result of `device_load()` if the chare
-  /// has it.
+  /// divided equally among the elements whose work it runs, members of an aggregator's batch
+  /// included; so the sum over the elements of a rank is the time for which a device was busy with
+  /// them. Not measured: work submitted to native handles, resident programs, SYCL devices. The
+  /// result of `device_load()` if the chare has it.
   double device_seconds = 0;
-  /// As `device_seconds`, but the time is divided among the members of batches only: the time that
-  /// the work would take on a device of its own if elements do not slow each other down.
+  /// Time in which a device ran work of the element, not divided.
   double device_elapsed_seconds = 0;
   std::uint64_t messages = 0;        ///< received messages to entry methods, broadcasts included
   std::uint64_t sent_messages = 0;   ///< sum over all destinations

@@ -1,21 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "objects/checkpoint/background_writer.hpp"
 
-#include <sys/resource.h>
-
 #include <utility>
 
 #include <starling/core/detail/system_resources.hpp>
 
 namespace starling::detail {
-namespace {
-
-/// Beside a busy worker the thread gets a tenth of the time of a core, so that a step of the
-/// program takes at most some 10 % longer; on an idle core it gets all.
-constexpr int niceness = 10;
-
-}  // namespace
-
 background_writer::background_writer()
     : m_thread(start_helper_thread("starling-save", [this] { run(); })) {}
 
@@ -37,8 +27,6 @@ void background_writer::write(job what, completion done) {
 }
 
 void background_writer::run() {
-  // Linux: of the calling thread only. Without it, steps take longer meanwhile.
-  static_cast<void>(::setpriority(PRIO_PROCESS, 0, niceness));
   for (std::unique_lock lock(m_mutex);;) {
     m_changed.wait(lock, [this] { return m_ends || !m_requests.empty(); });
     if (m_requests.empty()) return;
@@ -52,7 +40,7 @@ void background_writer::run() {
     } catch (...) {
       failed = std::current_exception();
     }
-    next.what = nullptr;  // frees the copies before the completion
+    next.what = nullptr;  // destroyed before the completion
     next.done(std::move(summary), failed);
     next.done = nullptr;
     failed = nullptr;

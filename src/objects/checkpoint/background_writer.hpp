@@ -13,7 +13,7 @@
 namespace starling::detail {
 
 /// Runs writes of checkpoints on a thread of its own, in the order of the calls, so that workers do
-/// not wait for a disk. The thread has a lower priority than the workers. Thread-safe.
+/// not wait for a disk. Thread-safe.
 class background_writer {
  public:
   /// A write; it owns the copies that it reads, or keeps them valid.

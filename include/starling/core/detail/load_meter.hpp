@@ -13,15 +13,16 @@ namespace starling::detail {
 /// Time for which the work of one object has occupied devices. Any thread adds to it; it exists
 /// until all this work is over. Relaxed: the numbers guard no other data.
 struct device_account {
-  /// At each moment, the time of a device is divided equally among the intervals that contain it.
+  /// At each moment, the time of a device is divided equally among the objects whose work it runs.
   std::atomic<std::uint64_t> share_ns{0};
-  std::atomic<std::uint64_t> elapsed_ns{0};   // the same intervals, not divided
+  std::atomic<std::uint64_t> elapsed_ns{0};   // time in which a device runs work of the object
   std::atomic<std::uint32_t> outstanding{0};  // intervals that are not added yet
 };
 
 /// Time that one object has used on workers. Accessed by the worker that the object is on.
 struct time_account {
   std::uint64_t ticks = 0;                     // see load_meter::seconds
+  bool has_device_time = true;                 // device time is measured
   std::shared_ptr<device_account> on_devices;  // made by the first work; null: none so far
 };
 

@@ -17,8 +17,8 @@ namespace starling::detail {
 
 /// Calls `sink` with the bytes at `from`, piece by piece in order. Waits, on the calling worker,
 /// until the work submitted to `order` (may be null) so far is over; other work must not write the
-/// memory. @throws usage_error on a thread that is no worker; device_error; the exceptions of
-/// `sink`
+/// memory. @throws usage_error for device memory on a thread that is no worker; device_error when
+/// the device is lost; the exceptions of `sink`
 void read_memory(memory_kind kind, const void* from, std::size_t bytes, stream_state* order,
                  const std::function<void(std::span<const std::byte>)>& sink);
 

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include <starling/core/detail/worker.hpp>
+#include <starling/device/detail/device_load.hpp>
 #include <starling/objects/balance/balancer.hpp>
 #include <starling/objects/detail/load_record.hpp>
 #include <starling/objects/detail/mailbox.hpp>
@@ -289,6 +290,13 @@ class array_base {
   /// Visits the traffic that an element which is on the calling worker has sent.
   static void for_each_destination(chare_core& c,
                                    const std::function<void(const sent_traffic&)>& visit);
+  /// Returns whether the device time of elements is a part of their measured loads.
+  [[nodiscard]] bool measures_device_time() const noexcept {
+    return m_space.measures_device_time() && !models_device_load();
+  }
+  /// Returns the devices of the rank's workers at the first call behind their opening; empty before
+  /// and afterwards. Any worker.
+  [[nodiscard]] std::vector<worker_device> devices_to_report();
   /// Returns the load of one element that is on the calling worker.
   [[nodiscard]] load_measurement load_of(chare_core& c);
   /// Returns the name of element `c` as source and destination of traffic.
@@ -329,6 +337,8 @@ class array_base {
   virtual void destroy_all(local_elements& local) = 0;
   /// Adds the values that the chare's own members return: see load_measurement.
   virtual void describe_load(chare_core& c, load_measurement& load) const = 0;
+  /// Returns whether the chare has `device_load()`.
+  [[nodiscard]] virtual bool models_device_load() const noexcept = 0;
   template <class Visitor>
   void for_each_element(local_elements& local, Visitor visit);
   [[nodiscard]] std::uint32_t status() const noexcept {
@@ -342,6 +352,7 @@ class array_base {
   std::atomic<std::source_location> m_defined_at{};
   std::atomic<bool> m_tracks{false};
   bool m_has_insertions = false;
+  std::atomic<bool> m_has_reported_devices{false};
   // `closed`, and `one_measured` for each worker that measures loads. One word, so that a message
   // is delivered after one test. Relaxed: guards no other data.
   std::atomic<std::uint32_t> m_status{0};

@@ -278,6 +278,9 @@ class array_of final : public array_base {
       if (const std::size_t n = held + e.early.size(); n != 0) visit(name_of(k), n);
     });
   }
+  [[nodiscard]] bool models_device_load() const noexcept override {
+    return requires(const T& described, double& x) { x = described.device_load(); };
+  }
   void describe_load(chare_core& c, load_measurement& load) const override {
     const T& described = static_cast<T&>(c);
     using position = std::array<double, 3>;

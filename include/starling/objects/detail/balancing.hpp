@@ -28,7 +28,7 @@ struct element_report {
   load_measurement load;  // since the last report
   element_number number;
   std::vector<sent_traffic> sent;      // to elements of the same array
-  std::vector<worker_device> devices;  // of the rank's workers, in the first report of each worker
+  std::vector<worker_device> devices;  // of the rank's workers, in one report of each rank
   // Only if there is a report of balancings:
   std::string name;
   std::string anchor;  // why the element is anchored

@@ -51,6 +51,8 @@ class object_space {
   [[nodiscard]] forced_migrations& forced() noexcept { return m_forced; }
   [[nodiscard]] migration_trace& trace() noexcept { return m_trace; }
   [[nodiscard]] balance_report& report() noexcept { return m_report; }
+  /// Returns whether device time is a part of measured loads: option `device-times`.
+  [[nodiscard]] bool measures_device_time() const noexcept { return m_measures_device_time; }
   /// Returns whether chaos mode makes elements of this rank migrate.
   [[nodiscard]] bool forces_migrations() const noexcept {
     return m_forced.are_on() && m_rank_count == 1 && m_workers.size() > 1;
@@ -134,6 +136,7 @@ class object_space {
   forced_migrations m_forced;
   migration_trace m_trace;
   balance_report m_report;
+  bool m_measures_device_time;
   std::atomic<job*> m_job{nullptr};  // not reset after the run, when the job sends nothing
   int m_rank = 0;
   int m_rank_count = 1;
