@@ -3,6 +3,7 @@
 
 /// Umbrella header of the objects module: message-driven chare arrays.
 #include <starling/objects/archive.hpp>
+#include <starling/objects/bound.hpp>
 #include <starling/objects/channel.hpp>
 #include <starling/objects/chare.hpp>
 #include <starling/objects/checkpoint.hpp>
@@ -15,6 +16,7 @@
 #include <starling/objects/index.hpp>
 #include <starling/objects/load.hpp>
 #include <starling/objects/offer.hpp>
+#include <starling/objects/on_demand.hpp>
 #include <starling/objects/proxy.hpp>
 #include <starling/objects/quiescence.hpp>
 #include <starling/objects/ranks.hpp>

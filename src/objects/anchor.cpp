@@ -6,6 +6,7 @@
 #include <starling/core/detail/suspended.hpp>
 #include <starling/core/task.hpp>
 #include <starling/objects/detail/balancing.hpp>
+#include <starling/objects/detail/bond.hpp>
 
 namespace starling::detail {
 namespace {
@@ -37,6 +38,10 @@ std::string lines_of_others(chare_core& c, const promise_base* balancing,
 std::string anchor_of(chare_core& c, bool leaves_rank) {
   const chare_core::state& s = c.element_state();
   if (s.channels != nullptr) return "it has channels";
+  if (bond* const b = s.local->array->bound())
+    if (chare_core* const f = b->partner(c);
+        f != nullptr && !(leaves_rank ? f->can_leave_rank_alone() : f->can_depart_alone()))
+      return b->following().name_of(*f) + ", which is bound to it, cannot migrate";
   if (leaves_rank && !s.local->array->can_leave_ranks())
     return "its class has no serialize, or no constructor for an element that arrives";
   promise_base& balancing = *s.at_point->waiting;

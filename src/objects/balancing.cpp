@@ -11,6 +11,7 @@
 
 #include <starling/core/detail/module_options.hpp>
 #include <starling/core/error.hpp>
+#include <starling/objects/detail/bond.hpp>
 
 #include "number_option.hpp"
 
@@ -286,6 +287,34 @@ std::vector<worker_device> array_base::devices_to_report() {
 
 // --- on the worker of the elements
 
+namespace {
+
+/// Returns the load of one element, adds its traffic to elements with such numbers to `r`, and
+/// begins a new measurement.
+load_measurement take_load(chare_core& c, element_report& r) {
+  auto& s = c.element_state();
+  array_base& array = *s.local->array;
+  if (!s.local->is_measured) array.begin_measuring(*s.local);
+  const load_measurement load = array.load_of(c);
+  const object_id mine = array.id();
+  array_base::for_each_destination(c, [&](const sent_traffic& t) {
+    if (t.to.array == mine) r.sent.push_back(t);
+  });
+  if (s.load != nullptr) s.load->reset();
+  return load;
+}
+
+/// Adds what migrates with a leader. A modelled time and a measured one are not of the same unit.
+void add_load(load_measurement& sum, const load_measurement& follower) {
+  if (sum.is_modelled == follower.is_modelled) sum.host_seconds += follower.host_seconds;
+  if (sum.is_device_modelled == follower.is_device_modelled)
+    sum.device_seconds += follower.device_seconds;
+  sum.state_bytes += follower.state_bytes;
+  sum.device_bytes += follower.device_bytes;
+}
+
+}  // namespace
+
 element_report report_of(chare_core& c, point_wait& w) {
   auto& s = c.element_state();
   array_base& array = *s.local->array;
@@ -302,14 +331,11 @@ element_report report_of(chare_core& c, point_wait& w) {
     if (r.is_anchored || r.is_bound_to_rank) r.anchor = anchor_of(c, leaves_rank);
   }
   w.is_released = false;
-  if (!s.local->is_measured) array.begin_measuring(*s.local);
-  r.load = array.load_of(c);
   r.number = array.number_of(c);
-  array_base::for_each_destination(c, [&r](const sent_traffic& t) {
-    if (t.to.array == r.number.array) r.sent.push_back(t);
-  });
   r.devices = array.devices_to_report();
-  if (s.load != nullptr) s.load->reset();
+  r.load = take_load(c, r);
+  if (array.bound() != nullptr)
+    if (chare_core* const f = array.bound()->partner(c)) add_load(r.load, take_load(*f, r));
   return r;
 }
 

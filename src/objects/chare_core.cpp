@@ -7,6 +7,7 @@
 #include <starling/core/error.hpp>
 #include <starling/core/task.hpp>
 #include <starling/objects/detail/array_base.hpp>
+#include <starling/objects/detail/bond.hpp>
 #include <starling/objects/detail/dense_table.hpp>
 
 namespace starling::detail {
@@ -35,14 +36,27 @@ std::uint32_t require_destination(chare_core& c, std::size_t to) {
   const object_space& space = s.local->array->space();
   if (s.channels != nullptr)
     throw usage_error("migrate_to: an element with channels cannot migrate yet");
+  require_no_follower(c, "migrate_to");
   require_worker_number(to, space.worker_total());
-  if (s.local->array->locate_worker(to).local->home == nullptr &&
-      !s.local->array->can_leave_ranks())
-    throw usage_error(
-        "migrate_to: " + s.local->array->name_of(c) +
-        " cannot migrate to another rank: its class needs a public serialize(archive), "
-        "and a constructor with starling::migrated or without arguments");
-  return static_cast<std::uint32_t>(to);
+  if (s.local->array->locate_worker(to).local->home != nullptr)
+    return static_cast<std::uint32_t>(to);
+  const array_base& array = *s.local->array;
+  const array_base* const follower =
+      array.bound() == nullptr ? nullptr : &array.bound()->following();
+  const bool follower_can = follower == nullptr || follower->can_leave_ranks();
+  if (array.can_leave_ranks() && follower_can) return static_cast<std::uint32_t>(to);
+  const std::string which = array.can_leave_ranks()
+                                ? "the class of its follower, " + follower->type() + ","
+                                : "its class";
+  throw usage_error("migrate_to: " + array.name_of(c) +
+                    " cannot migrate to another rank: " + which +
+                    " needs a public serialize(archive), "
+                    "and a constructor with starling::migrated or without arguments");
+}
+
+void throw_no_worker(const char* call, const std::string& chare) {
+  throw usage_error(chare + ": " + call +
+                    " is for tasks and entry methods; this thread is no worker of its runtime");
 }
 
 void throw_two_locations(const std::string& chare) {
@@ -90,7 +104,32 @@ void chare_core::cancel_waits() noexcept {
   }
 }
 
+void require_no_follower(chare_core& c, const char* call) {
+  const array_base& array = *c.element_state().local->array;
+  if (!follows(array)) return;
+  throw usage_error(std::string(call) + ": " + array.name_of(c) + " is bound to the array " +
+                    array.bound()->leading().type() +
+                    ": its element with the same index calls it, for both");
+}
+
+void bond::delay(chare_core& leader) {
+  chare_core* const f = partner(leader);
+  if (f == nullptr) return;
+  const chare_core::state& s = leader.element_state();
+  const bool waits = s.departs() && s.departs_to != s.anywhere;
+  f->element_state().departs_to = waits ? s.with_leader : s.stays;
+  const point_wait* const w = f->element_state().at_point;
+  if (w != nullptr && w->is_released) f->resume_at_point();
+}
+
 bool chare_core::can_leave_rank() noexcept {
+  if (!can_leave_rank_alone()) return false;
+  bond* const b = m_state.local->array->bound();
+  const chare_core* const p = b == nullptr ? nullptr : b->partner(*this);
+  return p == nullptr || p->can_leave_rank_alone();
+}
+
+bool chare_core::can_leave_rank_alone() const noexcept {
   const bool can_be_packed = m_state.channels == nullptr && m_state.local->array->can_leave_ranks();
   if (!can_be_packed || m_state.coroutines > 1) return false;
   if (m_state.coroutines == 0) return true;
@@ -177,6 +216,13 @@ void chare_core::for_each_wait(Visitor visit) {
 }
 
 bool chare_core::can_depart() {
+  if (!can_depart_alone()) return false;
+  bond* const b = m_state.local->array->bound();
+  chare_core* const p = b == nullptr ? nullptr : b->partner(*this);
+  return p == nullptr || p->can_depart_alone();
+}
+
+bool chare_core::can_depart_alone() {
   std::uint32_t can = 0;
   for_each_wait([&can](promise_base& c) { can += root_of(c).of_entry ? 1 : 0; });
   return can == m_state.coroutines && m_state.channels == nullptr;

@@ -5,6 +5,7 @@
 #include <starling/core/error.hpp>
 #include <starling/core/runtime.hpp>
 #include <starling/objects/detail/array_base.hpp>
+#include <starling/objects/detail/bond.hpp>
 #include <starling/objects/detail/forced_migration.hpp>
 
 #include "number_option.hpp"
@@ -26,6 +27,7 @@ forced_migrations::forced_migrations(const runtime& owner) {
 }
 
 void begin_forced_migrations(chare_core& c) {
+  if (follows(*c.element_state().local->array)) return;  // migrates with its leader
   c.element_state().chances = forced_migrations::chances;
   offer_forced_migration(c);
 }

@@ -36,11 +36,12 @@ concept placement_for = std::same_as<Map, placement_rule> ||
 /// @throws usage_error
 void require_elements(std::size_t count);
 
-/// Makes all local elements of one worker, on that worker. An exception ends the run.
+/// Makes all local elements of one worker, on that worker. Returns false if the run has ended; an
+/// exception ends it.
 template <class T, class Arguments>
-void make_elements(local_elements& local, const Arguments& args) noexcept {
+[[nodiscard]] bool construct_elements(local_elements& local, const Arguments& args) noexcept {
   auto& array = array_of<T>::of(local);
-  if (array.is_closed()) return;
+  if (array.is_closed()) return false;
   const std::size_t count = array.table().count(local.index);
   local.elements.reserve(count);
   for (std::size_t i = 0; i < count; ++i) {
@@ -48,11 +49,17 @@ void make_elements(local_elements& local, const Arguments& args) noexcept {
     try {
       std::apply([&](const auto&... a) { array.make(local, key, 0, a...); }, args);
     } catch (...) {  // the run ends: the remaining elements are not needed
-      return array.fail(array.name_of(key), constructor_info, std::current_exception());
+      array.fail(array.name_of(key), constructor_info, std::current_exception());
+      return false;
     }
   }
   local.is_made = true;
-  local.replay_early();
+  return true;
+}
+/// As above, and processes the messages that have arrived before the elements.
+template <class T, class Arguments>
+void make_elements(local_elements& local, const Arguments& args) noexcept {
+  if (construct_elements<T>(local, args)) local.replay_early();
 }
 
 /// Makes this rank's part of a dense array and sends its workers the requests to make the elements.

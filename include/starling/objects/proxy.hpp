@@ -161,6 +161,15 @@ class element {
       post(*new detail::destroy_message<T>(m_address), priority::normal);
   }
 
+  /// Returns the element if it is on the calling worker, for direct access; otherwise null: it is
+  /// on another worker, migrates, has not been made yet, is in its constructor or has been
+  /// destroyed. Never waits, and neither makes the element nor counts as a message to it. The
+  /// pointer is valid until the calling coroutine is suspended or the calling entry method ends:
+  /// then the element may migrate or be deleted. Direct calls are not ordered with messages: those
+  /// that the caller has sent to the element may still be on their way.
+  /// @throws usage_error on a thread that is no worker of this rank's runtime
+  [[nodiscard]] T* local() const { return detail::find_local(m_address); }
+
   [[nodiscard]] starling::priority priority() const noexcept { return m_way.priority; }
   [[nodiscard]] const detail::remote_way& way() const noexcept { return m_way; }
   [[nodiscard]] const detail::address<T>& address() const noexcept { return m_address; }

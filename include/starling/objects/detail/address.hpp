@@ -33,20 +33,17 @@ struct address {
   [[nodiscard]] std::exception_ptr missing(const entry_info& entry) const {
     return array_base::missing(array().name_of(to), entry);
   }
-  /// Keeps a message whose element does not exist yet. Returns false when the element will not be
-  /// made.
-  [[nodiscard]] bool keep_for_later(work_item& m) const noexcept {
+  /// Keeps a message whose element does not exist yet, or makes the element and processes the
+  /// message. Returns false when the element will not be made. `demands`: whether the message makes
+  /// a missing element of an array that makes them on demand. This address may be part of `m`.
+  [[nodiscard]] bool hold_or_make(work_item& m, bool demands = true) const noexcept {
     if (local->array->is_closed() || !local->may_get_elements()) return false;
     if (!local->is_made) {
       local->early.push(m.queued());
       return true;
     }
-    try {
-      array().keep_early(*local, to, m);
-    } catch (...) {
-      m.discard();
-      end_run(*local->home, std::current_exception());
-    }
+    if (array().makes_on_demand()) return demands && make_for(m);
+    keep(m);
     return true;
   }
   /// Handles a message that has not found a receiver on its home: delivers it after all if loads
@@ -57,13 +54,39 @@ struct address {
       if (T* const target = find()) return Message::deliver_to(m, *local, *target);
     if (!pass_on_if_tracked(*this, m)) Message::miss(m);
   }
-  /// Handles a message to an element that does not exist: keeps it if the element may still be
-  /// inserted, else reports the error by `by.fail` and discards the message.
+  /// Handles a message to an element that does not exist: as hold_or_make, else reports the error
+  /// by `by.fail` and discards the message.
   template <class By>
-  void miss(work_item& m, const entry_info& entry, By& by) const noexcept {
-    if (keep_for_later(m)) return;
+  void miss(work_item& m, const entry_info& entry, By& by, bool demands = true) const noexcept {
+    if (hold_or_make(m, demands)) return;
     if (!local->array->is_closed()) by.fail(entry, missing(entry));
     m.discard();
+  }
+
+ private:
+  void keep(work_item& m) const noexcept {
+    worker& home = *local->home;  // this address may end with the message
+    try {
+      array().keep_early(*local, to, m);
+    } catch (...) {
+      m.discard();
+      end_run(home, std::current_exception());
+    }
+  }
+  /// Makes the element and processes its first message. An exception of its constructor ends the
+  /// run; the message stays unanswered then. Returns false if the element has been destroyed after
+  /// a migration: its senders have sequences that end with it.
+  [[gnu::noinline]] bool make_for(work_item& m) const noexcept {
+    if (is_tracked()) return false;
+    try {
+      array().make_on_demand(*local, to);
+    } catch (...) {
+      fail(constructor_info, std::current_exception());
+      keep(m);
+      return true;
+    }
+    perform(m);
+    return true;
   }
 };
 

@@ -12,11 +12,13 @@
 #include <string>
 #include <string_view>
 #include <typeinfo>
+#include <utility>
 #include <vector>
 
 #include <starling/core/detail/worker.hpp>
 #include <starling/device/detail/device_load.hpp>
 #include <starling/objects/balance/balancer.hpp>
+#include <starling/objects/detail/chare_core.hpp>
 #include <starling/objects/detail/load_record.hpp>
 #include <starling/objects/detail/mailbox.hpp>
 #include <starling/objects/detail/object_space.hpp>
@@ -32,97 +34,7 @@ namespace starling::detail {
 class array_base;
 class balancing_lead;
 struct local_elements;
-class chare_core;
-
-/// The channel ends of a chare, and the offers that arrived for ends that do not exist yet.
-class channel_set;
-void cancel_channels(chare_core& c) noexcept;
-/// Answers with the error `why` the offers that arrived for ends which were never made.
-void refuse_offers(chare_core& c, const std::exception_ptr& why);
-[[nodiscard]] std::size_t count_left_over_offers(chare_core& c) noexcept;
-/// Returns whether memory was offered to the chare that it has not received, or is to be received.
-[[nodiscard]] bool has_open_transfers(chare_core& c) noexcept;
-
-/// Why a chare is to migrate, for the timeline.
-enum class departure_cause : std::uint8_t { request, balancing, chaos };
-
-/// Base of every chare, independent of its type. Accessed by the chare's worker only.
-class chare_core {
- public:
-  chare_core(const chare_core&) = delete;
-  chare_core& operator=(const chare_core&) = delete;
-
-  struct state {
-    local_elements* local = nullptr;
-    std::uint32_t position = 0;    // index in `local->elements`
-    std::uint32_t reductions = 0;  // number of the reduction to which the chare contributes next
-    std::uint32_t coroutines = 0;  // coroutines of the chare that have begun and not ended
-    bool is_doomed = false;        // deleted when the last of these coroutines has ended
-    mailbox mail;
-    std::shared_ptr<channel_set> channels;             // null: no channels
-    std::unique_ptr<tracked_state> tracked;            // null: the chare has never migrated
-    std::unique_ptr<load_record> load;                 // null: nothing has been measured
-    reduction_waits waits;                             // of a tracked chare's coroutines
-    std::uint32_t departs_to = stays;                  // worker to which the chare is to migrate
-    departure_cause cause = departure_cause::request;  // of `departs_to`
-    balance::reason reason = balance::reason::rearrangement;  // of departure_cause::balancing
-    point_wait* at_point = nullptr;  // of the coroutine that waits to migrate
-    std::uint64_t balance_skip = 0;  // next calls of load_balance() that return at once
-    bool has_left = false;           // the chare is on another rank, this object remains
-    std::uint8_t chances = 0;        // left for migrations that chaos mode forces
-
-    static constexpr std::uint32_t stays = ~std::uint32_t{0};
-    static constexpr std::uint32_t anywhere = stays - 1;  // a random worker, at random
-    [[nodiscard]] bool departs() const noexcept { return departs_to != stays; }
-  };
-  /// Used by the runtime only.
-  [[nodiscard]] state& element_state() noexcept { return m_state; }
-  /// Called when a coroutine of the chare has begun a wait with which it can migrate.
-  inline void note_wait();
-  /// Returns whether all coroutines of the chare are in such waits. On the chare's worker.
-  [[nodiscard]] bool can_depart();
-  /// Returns whether the chare can migrate to another rank: it has no coroutine, or its only one
-  /// waits to migrate and `resumed()` continues its work there.
-  [[nodiscard]] bool can_leave_rank() noexcept;
-  /// Returns whether the chare can migrate to worker `to` of all ranks.
-  [[nodiscard]] bool can_depart_to(std::size_t to);
-  /// Returns whether a restart can continue the chare's work by `resumed()`: its only coroutine
-  /// waits in `checkpoint()` and has no caller.
-  [[nodiscard]] bool resumes_after_restart() const;
-  /// Destroys the coroutine that waits to migrate, as the chare has left the rank.
-  void abandon_coroutine() noexcept;
-  /// Returns the coroutines with whose waits the chare can change its worker within the rank.
-  [[nodiscard]] std::vector<promise_base*> movable_coroutines();
-  /// Resumes the coroutine that waits to migrate, if there is one.
-  void resume_at_point() noexcept;
-  /// Lets the chare's suspended coroutines resume on worker `to`.
-  void rehome_coroutines(worker& to);
-  /// Takes the waits of the chare's coroutines, which begins to be tracked, from its home's site.
-  void take_waits_from(reduction_site& home);
-  /// Ends the waits for results of the coroutines of a tracked chare with operation_cancelled.
-  void cancel_waits() noexcept;
-
-  /// Data for the constructor of the next chare that this thread makes.
-  struct birth {
-    local_elements* local = nullptr;
-    const void* index = nullptr;
-    std::uint32_t first_reduction = 0;
-  };
-  static void announce(const birth& next) noexcept;
-
- protected:
-  /// @throws usage_error when no array makes the chare
-  chare_core(const birth& mine, const std::source_location& defined_at);
-  ~chare_core() = default;
-  /// Returns the data given to `announce` on this thread and clears them.
-  [[nodiscard]] static birth announced() noexcept;
-
- private:
-  template <class Visitor>
-  void for_each_wait(Visitor visit);
-
-  state m_state;
-};
+class bond;
 
 /// The local elements of an array on one worker; for another rank, a placeholder of which only
 /// `array` and `index` are valid. Accessed by the worker only, except the immutable fields.
@@ -205,6 +117,9 @@ class array_base {
     return m_placeholders[std::size_t(rank)];
   }
   [[nodiscard]] reduction_tree& reductions() noexcept { return m_reductions; }
+  /// The bond to another array; null: there is none. Set before any message is sent.
+  [[nodiscard]] bond* bound() const noexcept { return m_bond.get(); }
+  void bind(std::shared_ptr<bond> to) noexcept { m_bond = std::move(to); }
 
   /// Lets `insert` add elements later. Called before any message is sent to the array.
   void expect_insertions() noexcept {
@@ -353,6 +268,7 @@ class array_base {
   std::atomic<bool> m_tracks{false};
   bool m_has_insertions = false;
   std::atomic<bool> m_has_reported_devices{false};
+  std::shared_ptr<bond> m_bond;
   // `closed`, and `one_measured` for each worker that measures loads. One word, so that a message
   // is delivered after one test. Relaxed: guards no other data.
   std::atomic<std::uint32_t> m_status{0};
@@ -376,6 +292,9 @@ inline void chare_core::note_wait() {
 
 /// Throws usage_error: `call` does not work yet with an element that has ever migrated.
 [[noreturn]] void throw_migrated(const char* call, const std::string& chare);
+
+/// Throws usage_error: `call` on a thread that is no worker of the chare's runtime.
+[[noreturn]] void throw_no_worker(const char* call, const std::string& chare);
 
 /// Throws usage_error: `before_migration` of the chare has made a departure impossible.
 [[noreturn]] void throw_cannot_depart(const std::string& chare);

@@ -65,11 +65,14 @@ using table_of =
     std::conditional_t<dense_index<typename T::index_type>, dense_table<T>, sparse_table<T>>;
 
 inline constexpr entry_info channel_info{"channel"};
+inline constexpr entry_info constructor_info{"constructor"};
 
 template <class T>
 class tracked_message;
 template <class T>
 class array_of;
+template <class Leader, class Follower>
+class bond_of;
 
 /// Ends an element that arrives on a worker but cannot be kept there.
 template <class T>
@@ -125,6 +128,16 @@ class array_of final : public array_base {
     m_table.set(local, k, made);
     if (space().forces_migrations()) [[unlikely]]
       begin_forced_migrations(*made);
+  }
+  /// Makes element `k` of a home, which contributes to the reductions from number `first` on.
+  using maker = std::function<void(local_elements& local, const key& k, std::uint32_t first)>;
+  /// Lets messages to missing elements make them by `make`. Called before any message is sent to
+  /// the array, which expects insertions.
+  void make_on_demand_by(maker make) { m_maker = std::move(make); }
+  [[nodiscard]] bool makes_on_demand() const noexcept { return m_maker != nullptr; }
+  /// Makes a missing element that has this home. @throws the exceptions of its constructor
+  void make_on_demand(local_elements& local, const key& k) {
+    m_maker(local, k, local.reductions->join());
   }
   /// Keeps a message whose element may still be inserted. @throws std::bad_alloc
   void keep_early(const local_elements& local, const key& k, work_item& m) {
@@ -302,11 +315,20 @@ class array_of final : public array_base {
       load.device_bytes = described.device_bytes();
   }
 
+  template <class Leader, class Follower>
+  friend class bond_of;
   void depart(local_elements& local, const key& k, T& element);
   void leave_home(local_elements& home, const key& k, T& element);
   static void leave_worker(typename directory::entry& e, const location& next) noexcept;
   void send_within_rank(typename directory::entry& e, const key& k, T& element,
                         local_elements& target, const location& next);
+  /// The first and the last part of `arrive`: puts the element on the worker; lets it continue.
+  void place(local_elements& local, const key& k, arriving<T> element, const location& now);
+  void settle(local_elements& local, const key& k, T& element, const location& now, bool resumes);
+  /// Calls the user's `after_migration`.
+  static void call_after_migration(T& element) {
+    if constexpr (requires { element.after_migration(); }) element.after_migration();
+  }
   /// Stores that the element, or the state of a destroyed one, is on the worker, and processes the
   /// messages that arrived before it.
   void enter(local_elements& local, typename directory::entry& e, const location& now,
@@ -321,6 +343,7 @@ class array_of final : public array_base {
   };
 
   table_of<T> m_table;
+  maker m_maker;  // null: elements are not made on demand
   std::vector<early_messages> m_early;
   directory m_tracked;
 };

@@ -12,6 +12,7 @@
 #include <starling/device/detail/device_load.hpp>
 #include <starling/objects/balance/balancer.hpp>
 #include <starling/objects/balance/schedule.hpp>
+#include <starling/objects/detail/bond.hpp>
 #include <starling/objects/detail/collective_point.hpp>
 #include <starling/objects/load.hpp>
 
@@ -129,7 +130,9 @@ template <class T>
 class balance_awaiter : public collective_point<T> {
  public:
   explicit balance_awaiter(const next_reduction& next)
-      : collective_point<T>(next, "load_balance()") {}
+      : collective_point<T>(next, "load_balance()") {
+    require_no_follower(this->contributor(), "load_balance");
+  }
 
   bool await_ready() noexcept {
     auto& s = this->contributor().element_state();

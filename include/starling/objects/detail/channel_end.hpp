@@ -122,7 +122,7 @@ class offer_message final : public work_item, public pooled<block_kind::state> {
           throw_migrated("channel", self->m_address.array().name_of(self->m_address.to));
         self->m_offer.keep();
       });
-      if (self->m_address.keep_for_later(*self)) return;
+      if (self->m_address.hold_or_make(*self)) return;
     }
     if (!self->m_address.local->array->is_closed())
       or_end_run(*self->m_address.local->home, [self, target] { self->give_to(target); });

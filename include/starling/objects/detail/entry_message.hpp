@@ -288,7 +288,7 @@ class destroy_message final : public work_item, public pooled<block_kind::state>
   }
   static void miss(work_item& m) noexcept {
     auto& self = static_cast<destroy_message&>(m);
-    self.m_at.miss(self, info, self.m_at);
+    self.m_at.miss(self, info, self.m_at, false);
   }
   template <class F>
   static auto with_parts(work_item&, job&, F f) {

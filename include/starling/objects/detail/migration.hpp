@@ -5,6 +5,7 @@
 #include <memory>
 #include <utility>
 
+#include <starling/objects/detail/bond.hpp>
 #include <starling/objects/detail/migration_trace.hpp>
 #include <starling/objects/detail/stored_element.hpp>
 
@@ -184,13 +185,14 @@ void array_of<T>::try_departure(local_elements& local, const key& k) {
   const auto* e = m_tracked.find(local.index, k);
   T* const c = e != nullptr && e->is_tracked() ? e->element : find(local, k);
   if (c == nullptr || is_closed()) return;
+  if (follows(*this)) return bound()->try_leader(*c);
   auto& s = c->element_state();
   const bool has_destination = s.departs_to != s.anywhere || draw_destination(*c);
   if (s.departs_to == worker_number(*local.home)) s.departs_to = s.stays;
   if (s.departs() && has_destination && !s.is_doomed && c->can_depart_to(s.departs_to))
-    depart(local, k, *c);
-  else if (s.at_point != nullptr && s.at_point->is_released)
-    c->resume_at_point();
+    return depart(local, k, *c);
+  if (s.at_point != nullptr && s.at_point->is_released) c->resume_at_point();
+  if (bound() != nullptr) bound()->delay(*c);
 }
 
 template <class T>
@@ -225,6 +227,7 @@ void array_of<T>::depart(local_elements& local, const key& k, T& element) {
     if (to == worker_number(*local.home)) return element.resume_at_point();
     if (!element.can_depart_to(to)) throw_cannot_depart(name_of(k));
   }
+  if (bound() != nullptr && bound()->depart_together(element, to)) return;
   if (s.tracked == nullptr) leave_home(local, k, element);
   auto& e = entry(local.index, k);
   const location next{to, e.known.version + 1};
@@ -261,6 +264,15 @@ template <class T>
 void array_of<T>::arrive(local_elements& local, const key& k, arriving<T> arrived,
                          const location& now, bool resumes) {
   T& element = *arrived;
+  place(local, k, std::move(arrived), now);
+  call_after_migration(element);
+  settle(local, k, element, now, resumes);
+}
+
+template <class T>
+void array_of<T>::place(local_elements& local, const key& k, arriving<T> arrived,
+                        const location& now) {
+  T& element = *arrived;
   auto& s = element.element_state();
   s.local = &local;
   auto& e = entry(local.index, k);
@@ -270,12 +282,16 @@ void array_of<T>::arrive(local_elements& local, const key& k, arriving<T> arrive
   if (space().trace().is_on()) [[unlikely]]
     trace_arrival(element, now);
   if (e.home != worker_number(*local.home)) tell_location(local, e.home, k, nullptr);
-  if constexpr (requires { element.after_migration(); }) element.after_migration();
+}
+
+template <class T>
+void array_of<T>::settle(local_elements& local, const key& k, T& element, const location& now,
+                         bool resumes) {
   element.resume_at_point();
   if (resumes) start_resumed(local, k, element);  // before messages, which may destroy it
   if (space().forces_migrations()) [[unlikely]]
     offer_forced_migration(element);
-  enter(local, e, now, s.tracked->order);
+  enter(local, entry(local.index, k), now, element.element_state().tracked->order);
 }
 
 template <class T>

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include <starling/objects/detail/bond.hpp>
 #include <starling/objects/detail/tracked_message.hpp>
 #include <starling/objects/shared_buffer.hpp>
 
@@ -203,7 +204,6 @@ template <class T>
   return s;
 }
 
-inline constexpr entry_info constructor_info{"constructor"};
 inline constexpr entry_info serialize_info{"serialize"};
 
 /// Calls the user's `serialize`. An exception ends the run with an error that names the element;
@@ -239,12 +239,11 @@ void save_element_state(job& j, output_archive& ar, T& element) {
   save_tracked_state<T>(j, ar, *s.tracked);
 }
 
-/// Sends an element of this rank to worker `now.worker` of another rank. Returns false if its
-/// `serialize` has ended the run; otherwise the caller deletes it.
+/// Writes an element that is to leave the rank. Returns false if its `serialize` has ended the run.
 /// @throws usage_error, archive_error, std::bad_alloc
 template <class T>
-[[nodiscard]] bool send_element(array_of<T>& array, const typename address<T>::key& k, T& element,
-                                const location& now) {
+[[nodiscard]] bool save_element(array_of<T>& array, const typename address<T>::key& k, T& element,
+                                shared_buffer<std::byte>& state) {
   job& j = *array.space().current_job();
   std::vector<std::byte> bytes;
   output_archive ar(bytes);
@@ -253,7 +252,18 @@ template <class T>
     if (!serialize(array, k, element, ar)) return false;
   }
   save_element_state(j, ar, element);
-  const shared_buffer<std::byte> state(std::move(bytes));
+  state = shared_buffer<std::byte>(std::move(bytes));
+  return true;
+}
+
+/// Sends an element of this rank to worker `now.worker` of another rank. Returns false if its
+/// `serialize` has ended the run; otherwise the caller deletes it. @throws as save_element
+template <class T>
+[[nodiscard]] bool send_element(array_of<T>& array, const typename address<T>::key& k, T& element,
+                                const location& now) {
+  job& j = *array.space().current_job();
+  shared_buffer<std::byte> state;
+  if (!save_element(array, k, element, state)) return false;
   const auto [rank, on_rank] = j.location_of(now.worker);
   const bool resumes = element.element_state().at_point != nullptr;
   j.send(rank, make_remote_for<remote_element<T>>(j, {on_rank, priority::high}, array.id(), k, now,
@@ -334,6 +344,7 @@ struct remote_element {
     const auto state = ar.read<shared_buffer<std::byte>>();
     require_end(ar);
     if (array.is_closed()) return;
+    a.require(!follows(array), "a follower without its leader");
     input_archive from(state.elements());
     arriving<T> element = load_element(array, k, here, from);
     if (element == nullptr) return;

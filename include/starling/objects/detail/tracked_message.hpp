@@ -176,6 +176,20 @@ using owned_tracked_message = std::unique_ptr<tracked_message<T>>;
   return here != nullptr && &here->owner() == &array.space().workers()[0]->owner() ? here : nullptr;
 }
 
+/// Returns the element if it is on the calling worker, otherwise null. @throws usage_error on a
+/// thread that is no worker of the element's runtime
+template <class T>
+[[nodiscard]] T* find_local(const address<T>& of) {
+  array_of<T>& array = of.array();
+  const worker* const here = worker_beside(array);
+  if (here == nullptr) throw_no_worker("local", array.name_of(of.to));
+  const local_elements& on = array.local(here->index());
+  if (&on == of.local)  // the table of another worker has no place for the element
+    if (T* const found = array.find(on, of.to)) return found;
+  const auto* const e = array.tracked().find(on.index, of.to);
+  return e == nullptr ? nullptr : e->element;
+}
+
 /// Sends a message to a worker of any rank. @throws as tracked_message::send_copy
 template <class T>
 void send_to_worker(array_of<T>& array, std::size_t worker, owned_tracked_message<T> m) {
