@@ -19,9 +19,6 @@ import soak  # noqa: E402
 # Prints the output of a GoogleTest program; {body} decides how the second test ends.
 PROGRAM = """#!{python}
 import os, pathlib, signal, sys, time
-count = pathlib.Path({folder!r}) / "count"
-run = int(count.read_text()) + 1 if count.exists() else 1
-count.write_text(str(run))
 def siblings():
   found = 0
   for entry in pathlib.Path("/proc").glob("[0-9]*/stat"):
@@ -50,7 +47,7 @@ class soak_case(unittest.TestCase):
 
     def program(self, body="pass"):
         file = self.folder / "test_fake"
-        file.write_text(PROGRAM.format(python=sys.executable, folder=str(self.folder), body=body))
+        file.write_text(PROGRAM.format(python=sys.executable, body=body))
         file.chmod(0o755)
         return str(file)
 
