@@ -155,11 +155,8 @@ void device_times::take_closed() {
   while (!m_arrived.empty()) {
     stream_times& s = *m_arrived.back();
     if (s.m_outstanding.empty()) m_streams.push_back(&s);
-    if (s.m_outstanding.empty())
-      s.m_outstanding.swap(s.m_closed);
-    else
-      for (; !s.m_closed.empty(); s.m_closed.pop_front())
-        s.m_outstanding.push_back(std::move(s.m_closed.front()));
+    for (; !s.m_closed.empty(); s.m_closed.pop_front())
+      s.m_outstanding.push_back(std::move(s.m_closed.front()));
     m_arrived.pop_back();
   }
 }

@@ -12,8 +12,8 @@ import pytest
 GRIDS = {"jacobi2d": ["--grid", 120, 112, "--strips", 8],
          "jacobi3d": ["--grid", 24, 20, 28, "--blocks", 2, 2, 2]}
 PROGRAMS = pytest.mark.parametrize("name", GRIDS)
-# The rank whose number is that of the restarts so far kills itself when a further checkpoint is
-# complete: by a process beside it, so that the program itself is unchanged.
+# After R restarts, rank R is killed when the next checkpoint is complete. A process beside the rank
+# does that, so that the program itself is unchanged.
 KILLER = """#!/bin/sh
 complete() { ls -d "$FOLDER"/checkpoint.*/manifest 2>/dev/null | tail -n 1; }
 if [ "$STARLING_LAUNCH_RANK" = "$STARLING_LAUNCH_RESTARTS" ]; then
