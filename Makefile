@@ -121,8 +121,8 @@ test-fresh: ## run make sedov and make test in a new Debian root, as root and as
 verify: ## run the complete verification of the physics, BACKEND=host or cuda (host: half an hour and more)
 	@tools/deps.sh run
 	cmake --preset sedov -B $(BUILD)/sedov
-	cmake --build $(BUILD)/sedov -j $(JOBS) --target sedov
-	@$(PYTHON) -B apps/sedov/verify/suite.py $(BUILD)/sedov/bin/sedov --backend $(BACKEND) \
+	cmake --build $(BUILD)/sedov -j $(JOBS) --target stars
+	@$(PYTHON) -B apps/stars/verify/suite.py $(BUILD)/sedov/bin/stars --backend $(BACKEND) \
 		--output $(BUILD)/verification
 
 bench: ## build and run the benchmarks and print their tables
@@ -144,11 +144,11 @@ osu: ## compare messages between two ranks with hand-written UCX programs and MP
 	cmake --build $(BUILD)/release -j $(JOBS) --target benchmarks starling_command
 	@$(PYTHON) -B benchmarks/osu/osu.py $(BUILD)/release/bin --backend $(BACKEND) --output $(BUILD)/osu
 
-figures: ## repeat the published experiment with sedov and draw it, BACKEND=host, cuda or sycl
+figures: ## repeat the published experiment with stars and draw it, BACKEND=host, cuda or sycl
 	@tools/deps.sh run $(filter sycl,$(BACKEND))
 	cmake --preset sedov -B $(BUILD)/sedov
-	cmake --build $(BUILD)/sedov -j $(JOBS) --target sedov
-	@$(PYTHON) -B benchmarks/figures/figures.py $(BUILD)/sedov/bin/sedov --backend $(BACKEND) \
+	cmake --build $(BUILD)/sedov -j $(JOBS) --target stars
+	@$(PYTHON) -B benchmarks/figures/figures.py $(BUILD)/sedov/bin/stars --backend $(BACKEND) \
 		--output $(BUILD)/figures-$(BACKEND)
 
 results: ## write the tables of benchmarks/results from the reports below the folder RESULTS

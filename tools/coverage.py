@@ -51,8 +51,8 @@ def measured_files(options):
 
 
 def module_of(name):
-    """Returns the module of a file: net for src/net/ucx/… and include/starling/net/…, apps/sedov
-    for apps/sedov/…"""
+    """Returns the module of a file: net for src/net/ucx/… and include/starling/net/…, apps/stars
+    for apps/stars/…"""
     parts = name.split("/")
     if parts[0] == "include":
         return parts[2] if len(parts) > 3 else pathlib.Path(parts[2]).stem

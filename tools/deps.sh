@@ -208,10 +208,10 @@ else
 fi
 
 # Python tools: of the system's interpreter if it has them, else of an environment in .venv.
-requirements=apps/sedov/verify/requirements.txt
+requirements=apps/stars/verify/requirements.txt
 imports='import numpy, matplotlib'
 if [[ " ${sets[*]} " == *" test "* ]]; then
-  requirements=apps/sedov/verify/requirements-dev.txt
+  requirements=apps/stars/verify/requirements-dev.txt
   imports+=', pytest, yt'
 fi
 find_python() {

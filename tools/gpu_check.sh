@@ -58,7 +58,7 @@ stage_build() {
 
 stage_quick() {
   local program
-  for program in contract gpu sedov_app jacobi3d_app jacobi2d_app; do
+  for program in contract gpu stars_app jacobi3d_app jacobi2d_app; do
     MUST='^\[=+\] [1-9]' NOTE='PASSED|FAILED' run "quick-$program" 120 "$build/bin/test_$program" \
       --gtest_brief=1 --gtest_filter='*cuda*'
   done
@@ -66,13 +66,13 @@ stage_quick() {
 
 stage_tests() {
   NOTE='tests passed|tests failed' run tests 300 ctest --test-dir "$build" --output-on-failure \
-    -j "$jobs" -L '^(device|contract|gpu|sedov_app|jacobi3d_app|jacobi2d_app|objects|example)$' --no-tests=error
+    -j "$jobs" -L '^(device|contract|gpu|stars_app|jacobi3d_app|jacobi2d_app|objects|example)$' --no-tests=error
 }
 
 # sanitizer <tool> <limit>: runs the device tests, one program at a time, under compute-sanitizer.
 sanitizer() {
   local tool=$1 limit=$2 program
-  for program in ${PROGRAMS:-contract gpu sedov_app jacobi3d_app jacobi2d_app}; do
+  for program in ${PROGRAMS:-contract gpu stars_app jacobi3d_app jacobi2d_app}; do
     [[ -x $build/bin/test_$program ]] || continue
     MUST='^\[=+\] [1-9]' NOTE='ERROR SUMMARY|RACECHECK SUMMARY' run "$tool-$program" "$limit" \
       compute-sanitizer --tool "$tool" --error-exitcode 99 "${@:3}" \
@@ -96,7 +96,7 @@ stage_racecheck() {
   SANITIZE_FILTER=${SANITIZE_FILTER:-"*cuda*:-*fault*:*stall_query*:*jacobi2d_resident*"} \
     PROGRAMS="gpu jacobi3d_app jacobi2d_app" sanitizer racecheck 240
   SANITIZE_FILTER="$sharing:-*fault*:*stall_query*" PROGRAMS=contract sanitizer racecheck 200
-  SANITIZE_FILTER=$blast PROGRAMS=sedov_app sanitizer racecheck 200
+  SANITIZE_FILTER=$blast PROGRAMS=stars_app sanitizer racecheck 200
 }
 
 # The benchmarks that no later stage runs; those that measure the host alone are left out.
@@ -118,13 +118,13 @@ stage_sedov() {
     [one-point]="--residency resident --graph step --quadrature centre")
   for way in staged aggregated resident graph one-point; do
     # shellcheck disable=SC2086 # several words
-    NOTE='[0-9] ms|step_ms' run "sedov-$way" 60 "$build/bin/sedov" --problem blast --level 3 \
+    NOTE='[0-9] ms|step_ms' run "sedov-$way" 60 "$build/bin/stars" --problem blast --level 3 \
       --steps 15 ${ways[$way]} --starling-backend cuda --output "$out/sedov-$way"
   done
   # Host and CUDA, staged and resident, must give the same bits; 23 040 launches of each kernel in
   # 15 steps.
   NOTE='FAILED|launches_.*flux' run sedov-bits-launches 200 "$python" -B \
-    apps/sedov/verify/suite.py "$build/bin/sedov" --backend cuda --only placements \
+    apps/stars/verify/suite.py "$build/bin/stars" --backend cuda --only placements \
     --only launches --output "$out/sedov-verification"
 }
 
@@ -294,7 +294,7 @@ stage_ranks() {
     # shellcheck disable=SC2086
     for place in staged resident; do
       NOTE='state_fnv1a' run "ranks-sedov-$place-$way" 100 $build/bin/starling launch -n ${way#bits_} \
-        "$build/bin/sedov" --problem blast --level 3 --steps 5 --residency "$place" \
+        "$build/bin/stars" --problem blast --level 3 --steps 5 --residency "$place" \
         --starling-backend cuda --starling-workers 2 --json "$out/sedov-$place-$way.json" --output "$out/s-$place-$way"
     done
   done
@@ -322,7 +322,7 @@ stage_osu() {
 
 # The published experiment. It takes minutes, so it is not among the default stages.
 stage_figures() {
-  NOTE='one state' run figures 500 "$python" -B benchmarks/figures/figures.py "$build/bin/sedov" \
+  NOTE='one state' run figures 500 "$python" -B benchmarks/figures/figures.py "$build/bin/stars" \
     --backend cuda --steps 10 --output "$out/figures"
 }
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Builds the Sedov application, runs 15 steps on 64³ cells, checks the files it writes and draws
 # them.
-#   tools/sedov_demo.sh BUILD JOBS [sedov's flags]...
+#   tools/sedov_demo.sh BUILD JOBS [flags of stars]...
 # Runs and prints all checks, also after a failed one; the script fails if any check failed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -23,13 +23,13 @@ mkdir -p "$build"
 log=$build/configure.log
 cmake --preset sedov -B "$build" "${host_only[@]}" >"$log" 2>&1 || { cat "$log" >&2; exit 1; }
 grep -E '^-- (Starling|  CUDA)' "$log" || true
-cmake --build "$build" -j "$jobs" --target sedov
+cmake --build "$build" -j "$jobs" --target stars
 
 rm -rf "$results"
 mkdir -p "$results"
 status=0
 code=0
-"$build/bin/sedov" --problem blast --level 3 --steps 15 --output "$results" "$@" || code=$?
+"$build/bin/stars" --problem blast --level 3 --steps 15 --output "$results" "$@" || code=$?
 # Code 1: a check of the program failed, but its files exist. Other codes leave nothing to check.
 [[ $code -le 1 ]] || exit "$code"
 [[ $code -eq 0 ]] || status=1
@@ -48,13 +48,13 @@ if ! "$python" -c 'import numpy, matplotlib' 2>/dev/null; then
   exit $status
 fi
 
-verify() { "$python" apps/sedov/verify/verify.py "$@" --json "$results/$1.json" || status=1; }
+verify() { "$python" apps/stars/verify/verify.py "$@" --json "$results/$1.json" || status=1; }
 verify conservation "$first" "$last"
 verify symmetry "$last"
 # 1.235e-3 is measured; the closest wrong scheme, a wrong γ, has 1.65e-3.
 verify blast-profile "$last" --max-l1 1.3e-3
 picture="not drawn"
-if "$python" apps/sedov/verify/draw.py "$last" -o "$results/sedov.png" >"$results/draw.log" 2>&1; then
+if "$python" apps/stars/verify/draw.py "$last" -o "$results/sedov.png" >"$results/draw.log" 2>&1; then
   picture=$PWD/$results/sedov.png
 else
   tail -n 5 "$results/draw.log" >&2

@@ -25,7 +25,7 @@ FIGURES = ("4", "5", "6", "7", "ablation")
 def parse(arguments):
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("sedov", help="the program")
+    parser.add_argument("stars", help="the program")
     parser.add_argument("--output", default="figures", help="folder [%(default)s]")
     parser.add_argument("--backend", default="host", help="of figures 4 to 6 [%(default)s]")
     parser.add_argument("--backends", help="of figure 7, with commas [host and the backend]")
@@ -58,7 +58,7 @@ def main(arguments=None):
     figures = plan.figures(args.figures, args.backends)
     common = ["--residency", "staged", "--steps", args.steps, "--level", args.level, "--no-plots",
               "--no-restart-file", "--no-progress", "-o", pathlib.Path(args.output) / "work"]
-    runner = Runner(args.sedov, args.output, common, args.repeat)
+    runner = Runner(args.stars, args.output, common, args.repeat)
     try:
         runner.run_all(setting for figure in figures for setting in figure.settings())
     except WrongRun as error:

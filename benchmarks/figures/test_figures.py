@@ -19,7 +19,7 @@ open({log!r}, "a").write(" ".join(a[1:]) + "\\n")
 if {fails!r} in a:
     sys.exit("no such backend")
 state = "5eed" if {odd!r} in a else "cafe"
-json.dump({{"name": "sedov", "config": {{"state_fnv1a": state}},
+json.dump({{"name": "stars", "config": {{"state_fnv1a": state}},
            "metrics": {{"step_ms": 100 / int(value("--streams"))}},
            "checks": {{"mass drift": {lossy!r} not in a}}}}, open(value("--json"), "w"))
 """
@@ -28,7 +28,7 @@ json.dump({{"name": "sedov", "config": {{"state_fnv1a": state}},
 @pytest.fixture
 def pretend(tmp_path):
     def make(fails="never", odd="never", lossy="never"):
-        program = tmp_path / "sedov"
+        program = tmp_path / "stars"
         program.write_text(PRETENDER.format(python=sys.executable, log=str(tmp_path / "log"),
                                             fails=fails, odd=odd, lossy=lossy))
         program.chmod(program.stat().st_mode | stat.S_IXUSR)

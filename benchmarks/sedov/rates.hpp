@@ -9,11 +9,11 @@
 #include <vector>
 
 #include "../common/harness.hpp"
-#include "physics/lanes_simd.hpp"
-#include "physics/loop.hpp"
-#include "physics/operation_count.hpp"
+#include "hydro/operation_count.hpp"
+#include "kernel/lanes_simd.hpp"
+#include "kernel/loop.hpp"
 
-namespace sedov::bench {
+namespace stars::bench {
 
 /// Returns the operations per second of one kind on the calling thread, over a few milliseconds.
 /// `op` takes a vector and a number that the compiler cannot know; there are enough chains to hide
@@ -71,4 +71,4 @@ inline core_rates measure_rates(int threads) {
   return sum;
 }
 
-}  // namespace sedov::bench
+}  // namespace stars::bench

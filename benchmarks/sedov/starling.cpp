@@ -13,10 +13,10 @@
 #include <starling/core.hpp>
 
 #include "../common/report.hpp"
-#include "physics/operation_count.hpp"
-#include "physics/problems.hpp"
+#include "hydro/operation_count.hpp"
+#include "placement/simulation.hpp"
+#include "problems/problems.hpp"
 #include "rates.hpp"
-#include "simulation.hpp"
 
 namespace {
 
@@ -37,10 +37,10 @@ int level_of(double scale) { return std::clamp(3 + int(std::lround(std::log2(sca
 
 struct run_of_steps {
   double step_ms = 0.0;  // mean without the first step, which also allocates memory
-  sedov::snapshot last;
+  stars::snapshot last;
 };
 
-starling::task<run_of_steps> advance(sedov::simulation& s, int steps) {
+starling::task<run_of_steps> advance(stars::simulation& s, int steps) {
   using clock = std::chrono::steady_clock;
   clock::time_point second_step = clock::now();
   for (int i = 0; i < steps; ++i) {
@@ -51,35 +51,35 @@ starling::task<run_of_steps> advance(sedov::simulation& s, int steps) {
   }
   co_await s.finish();
   const std::chrono::duration<double, std::milli> took = clock::now() - second_step;
-  sedov::snapshot last = co_await s.gather();
+  stars::snapshot last = co_await s.gather();
   co_return run_of_steps{took.count() / (steps - 1), std::move(last)};
 }
 
 run_of_steps run_placement(const settings& chosen, const std::string& placement,
-                           const sedov::snapshot& start) {
+                           const stars::snapshot& start) {
   starling::runtime_options o = starling::runtime_options::from_environment();
   o.workers = static_cast<unsigned>(chosen.common.workers);
   o.extra["backend"] = "host";
   starling::runtime rt(o);
-  sedov::scheme numerics;
+  stars::scheme numerics;
   numerics.gamma = start.gamma;
-  const auto simulation = placement == "staged" ? sedov::make_staged(rt, start, numerics)
-                                                : sedov::make_resident(rt, start, numerics);
+  const auto simulation = placement == "staged" ? stars::make_staged(rt, start, numerics)
+                                                : stars::make_resident(rt, start, numerics);
   return rt.sync_wait(advance(*simulation, chosen.steps));
 }
 
 /// Returns the integral of a field over the domain, plus its outflow.
-long double total(const sedov::snapshot& s, std::size_t field) {
+long double total(const stars::snapshot& s, std::size_t field) {
   long double sum = 0.0L;
   for (std::size_t k = 0; k < s.data.size(); ++k)
-    if (k / sedov::cells_per_subgrid % sedov::field_count == field) sum += s.data[k];
+    if (k / stars::cells_per_subgrid % stars::field_count == field) sum += s.data[k];
   return sum * s.grid.cell_volume() + s.outflow[field];
 }
 
 /// Checks that mass and energy are conserved, that the density is equal at opposite points, and
 /// that the field has changed.
-bool plausible(const sedov::snapshot& before, const sedov::snapshot& after) {
-  for (const int f : {int{sedov::field::rho}, int{sedov::field::egas}}) {
+bool plausible(const stars::snapshot& before, const stars::snapshot& after) {
+  for (const int f : {int{stars::field::rho}, int{stars::field::egas}}) {
     const long double a = total(before, std::size_t(f)), b = total(after, std::size_t(f));
     if (!(std::fabs(b - a) <= 5e-15L * std::fabs(a))) return false;
   }
@@ -87,15 +87,15 @@ bool plausible(const sedov::snapshot& before, const sedov::snapshot& after) {
   for (int z = 0; z < n; ++z)
     for (int y = 0; y < n; ++y)
       for (int x = 0; x < n; ++x) {
-        const double here = after.at(sedov::field::rho, {x, y, z});
-        const double there = after.at(sedov::field::rho, {n - 1 - x, n - 1 - y, n - 1 - z});
+        const double here = after.at(stars::field::rho, {x, y, z});
+        const double there = after.at(stars::field::rho, {n - 1 - x, n - 1 - y, n - 1 - z});
         if (!(std::fabs(here - there) <= 1e-13 * here)) return false;
       }
   return before.data != after.data;
 }
 
 /// Returns the mean of the rates before and after a run, as a machine's speed changes.
-sedov::core_rates mean(const sedov::core_rates& a, const sedov::core_rates& b) {
+stars::core_rates mean(const stars::core_rates& a, const stars::core_rates& b) {
   return {(a.add + b.add) / 2, (a.multiply + b.multiply) / 2, (a.divide + b.divide) / 2,
           (a.root + b.root) / 2};
 }
@@ -109,19 +109,19 @@ int run(const settings& chosen) {
   const bench::options& common = chosen.common;
   bench::report report("sedov_starling", common);
   report.config("steps", chosen.steps);
-  const sedov::snapshot start = sedov::make_blast(level_of(common.scale));
+  const stars::snapshot start = stars::make_blast(level_of(common.scale));
   report.config("cells_per_edge", start.grid.cells_per_edge());
   const auto cells = static_cast<double>(start.grid.cell_count());
   fmt::print("blast wave on {}³ cells, {} worker(s), host, ms per step\n{:<12}{:>10}{:>10}{:>10}\n",
              start.grid.cells_per_edge(), common.workers, "placement", "step", "floor", "ratio");
 
-  sedov::core_rates rates = sedov::bench::measure_rates(common.workers);
+  stars::core_rates rates = stars::bench::measure_rates(common.workers);
   const auto measure_once = [&](const std::string& placement, placement_times& to, bool counts) {
     run_of_steps r = run_placement(chosen, placement, start);
-    const sedov::core_rates after = sedov::bench::measure_rates(common.workers);
+    const stars::core_rates after = stars::bench::measure_rates(common.workers);
     if (common.breaks(placement)) r.last.data[r.last.data.size() / 2] *= 1.0 + 1e-9;
     to.correct = to.correct && plausible(start, r.last);
-    const double floor = 1e3 * sedov::step_floor(cells, mean(rates, after));
+    const double floor = 1e3 * stars::step_floor(cells, mean(rates, after));
     rates = after;
     if (!counts) return;
     to.step_ms.push_back(r.step_ms);
@@ -149,9 +149,9 @@ int run(const settings& chosen) {
       "operations per cell and stage: {:.0f} additions and comparisons, {:.0f} "
       "multiplications, {:.0f} divisions, {:.0f} roots\n"
       "measured, in 10⁹ a second: {:.1f}, {:.1f}, {:.2f}, {:.2f}\n",
-      sedov::operations::per_cell_and_stage.add + sedov::operations::per_cell_and_stage.compare,
-      sedov::operations::per_cell_and_stage.multiply, sedov::operations::per_cell_and_stage.divide,
-      sedov::operations::per_cell_and_stage.root, giga * rates.add, giga * rates.multiply,
+      stars::operations::per_cell_and_stage.add + stars::operations::per_cell_and_stage.compare,
+      stars::operations::per_cell_and_stage.multiply, stars::operations::per_cell_and_stage.divide,
+      stars::operations::per_cell_and_stage.root, giga * rates.add, giga * rates.multiply,
       giga * rates.divide, giga * rates.root);
   report.write(common.json);
   return report.exit_code();

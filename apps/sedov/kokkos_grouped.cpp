@@ -1,7 +1,0 @@
-// SPDX-License-Identifier: Apache-2.0
-// The kernel that runs on processors only, for Kokkos without a GPU.
-#include <starling/device/interop/kokkos_kernels.hpp>
-
-#include "physics/grouped_flux.hpp"
-
-template struct starling::kokkos::instantiate<sedov::grouped_flux>;

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <starling/core/options.hpp>
+
+#include "hydro/scheme.hpp"
+#include "mesh/mesh.hpp"
+#include "placement/simulation.hpp"
+
+namespace stars {
+
+/// Where the state is stored between kernels.
+enum class residency {
+  staged,   ///< on the host: each sub-grid and stage copies inputs, runs 5 kernels, copies fluxes
+            ///< back
+  resident  ///< on the device for the whole run; only the time step is copied back
+};
+constexpr const char* name_of(residency place) {
+  return place == residency::staged ? "staged" : "resident";
+}
+
+/// All settings of a run, from the command line and a TOML or INI file.
+struct settings {
+  std::string problem = "blast";
+  int level = 3;
+  double xscale = 1.0;
+  std::optional<double> gamma;  ///< default: the problem's own
+  double energy = 1.0;          ///< of the blast
+  double radius = 0.0;          ///< of the blast; 0: 3.5 cells
+  double amplitude = 1e-6;      ///< of the linear wave
+  double polar = 90.0;          ///< of the shock tube's normal, degrees from the z axis
+  double azimuth = 0.0;         ///< of its projection, degrees from the x axis
+  int axis = 0;                 ///< along which the linear wave travels
+  std::optional<boundary_kind> boundary;
+  scheme numerics;
+
+  long steps = 15;         ///< last step; 0: no limit, the default if a stop time is given
+  double stop_time = 0.0;  ///< 0: no limit
+
+  residency place = residency::staged;
+  int aggregate = 0;          ///< most sub-grids in one launch; 0: depends on the device
+  staged_options staged;      ///< its `aggregate` is set from the one above
+  resident_options resident;  ///< likewise
+  std::string output = "stars_out";
+  long plot_every = 0;     ///< 0: first and last state only
+  long restart_every = 0;  ///< 0: at the end only
+  std::string restart_from;
+  bool write_restart = true;
+  bool write_plots = true;
+  std::string json;
+  bool progress = true;
+
+  starling::runtime_options runtime;
+  std::set<std::string> given;  ///< names of the options found on the command line or in the file
+};
+
+/// Reads flags and configuration file. Prints the help and exits on --help.
+/// @throws starling::option_error that names the option, its value and the accepted values
+[[nodiscard]] settings read_settings(int argc, char** argv);
+
+/// Chooses the settings of a staged run that the user left open: how many sub-grids share a launch,
+/// and the number of streams. On a GPU it takes the best values on an H200 (benchmarks/results/).
+/// If the processor itself is the device, nothing is aggregated, since launches are cheaper than
+/// waiting for each other.
+void suit_devices(settings& s, starling::runtime& rt);
+
+/// Returns, for each given option without effect in this run, a line with the reason.
+[[nodiscard]] std::vector<std::string> without_effect(const settings& s);
+
+}  // namespace stars

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "driver/setup.hpp"
+
+#include <fmt/format.h>
+
+#include <starling/core/error.hpp>
+
+#include "common/by_options.hpp"
+#include "problems/problems.hpp"
+
+namespace stars {
+namespace {
+
+using parameters = std::map<std::string, parameter>;
+
+snapshot make_state(const settings& s) {
+  if (s.problem == "sod") {
+    sod_options o;
+    o.polar = s.polar;
+    o.azimuth = s.azimuth;
+    o.xscale = s.xscale;
+    o.gamma = s.gamma.value_or(o.gamma);
+    return make_sod(s.level, o);
+  }
+  if (s.problem == "linear-wave") {
+    wave_options o;
+    o.amplitude = s.amplitude;
+    o.axis = s.axis;
+    o.xscale = s.xscale;
+    o.gamma = s.gamma.value_or(o.gamma);
+    return make_linear_wave(s.level, o);
+  }
+  blast_options o;
+  o.energy = s.energy;
+  o.radius = s.radius;
+  o.xscale = s.xscale;
+  o.gamma = s.gamma.value_or(o.gamma);
+  return make_blast(s.level, o);
+}
+
+snapshot new_state(const settings& s) {
+  snapshot state = apps::by_options([&] { return make_state(s); });
+  if (s.boundary) state.boundary = *s.boundary;
+  return state;
+}
+
+std::string text_of(const parameter& p) {
+  return std::visit([](const auto& v) { return fmt::format("{}", v); }, p);
+}
+
+[[noreturn]] void refuse(const settings& s, const std::string& name, const std::string& theirs,
+                         const std::string& mine, const char* remedy) {
+  throw starling::option_error(fmt::format("--restart {}: {}: the file has {}, this run {}; {}",
+                                           s.restart_from, name, theirs, mine, remedy));
+}
+
+/// Sets `mine` to the file's value. Throws if the user gave a different value.
+template <class T>
+void adopt(const settings& s, const std::string& name, T& mine, const T& theirs) {
+  if (s.given.count(name) > 0 && mine != theirs)
+    refuse(s, name, fmt::format("{}", theirs), fmt::format("{}", mine),
+           "leave the option out to go on, or start anew");
+  mine = theirs;
+}
+
+template <class T>
+void adopt(const settings& s, const std::string& name, T& mine, const parameters& file) {
+  const auto found = file.find(name);
+  if (found == file.end()) return;  // a parameter of another problem
+  if constexpr (std::is_same_v<T, int>)
+    adopt(s, name, mine, int(std::get<std::int64_t>(found->second)));
+  else
+    adopt(s, name, mine, std::get<T>(found->second));
+}
+
+/// Replaces radius 0 by the default, a number of cells.
+void resolve_radius(settings& s) {
+  if (s.problem == "blast" && s.radius == 0) s.radius = default_radius({s.level, s.xscale});
+}
+
+void adopt_state(settings& s, const snapshot& state) {
+  adopt(s, "problem", s.problem, state.problem);
+  adopt(s, "level", s.level, state.grid.level);
+  adopt(s, "xscale", s.xscale, state.grid.xscale);
+  double gamma = s.gamma.value_or(state.gamma);
+  adopt(s, "gamma", gamma, state.gamma);
+  std::string boundary = name_of(s.boundary.value_or(state.boundary));
+  adopt(s, "boundary", boundary, std::string(name_of(state.boundary)));
+}
+
+void adopt_problem(settings& s, const parameters& file) {
+  adopt(s, "energy", s.energy, file);
+  resolve_radius(s);
+  adopt(s, "radius", s.radius, file);
+  adopt(s, "amplitude", s.amplitude, file);
+  adopt(s, "axis", s.axis, file);
+  adopt(s, "polar", s.polar, file);
+  adopt(s, "azimuth", s.azimuth, file);
+}
+
+parameters scheme_parameters(const settings& s) {
+  const scheme& n = s.numerics;
+  const auto text = [](bool on) { return std::string(on ? "on" : "off"); };
+  return {{"reconstruction", name_of(n.reconstruction)},
+          {"quadrature", name_of(n.quadrature)},
+          {"cfl", n.cfl},
+          {"omega", n.omega},
+          {"floors", text(n.floors.enabled)},
+          {"rho-floor", n.floors.rho},
+          {"mutate-direction", std::int64_t(n.error.dropped_direction)},
+          {"mutate-edge-terms", text(n.error.edge_terms_dropped)},
+          {"mutate-gamma", n.error.gamma}};
+}
+
+void compare_schemes(const settings& s, const parameters& file) {
+  for (const auto& [name, mine] : scheme_parameters(s)) {
+    const auto theirs = file.find(name);
+    if (theirs == file.end() || theirs->second != mine)
+      refuse(s, name, theirs == file.end() ? "none" : text_of(theirs->second), text_of(mine),
+             "give the file's value to go on");
+  }
+}
+
+void check_goal(const settings& s, const snapshot& state) {
+  if (s.steps > 0 && s.steps < state.step)
+    throw starling::option_error(fmt::format(
+        "--steps {}{}: the restart file {} is at step {} already; give a later one", s.steps,
+        s.given.count("steps") > 0 ? "" : " (the default)", s.restart_from, state.step));
+  if (s.stop_time > 0 && s.stop_time < state.time)
+    throw starling::option_error(
+        fmt::format("--stop-time {}: the restart file {} is at time {} already; give a later one",
+                    s.stop_time, s.restart_from, state.time));
+}
+
+snapshot read_state(settings& s) {
+  restart content = read_restart(s.restart_from);
+  adopt_state(s, content.state);
+  adopt_problem(s, content.scheme);
+  compare_schemes(s, content.scheme);
+  check_goal(s, content.state);
+  return std::move(content.state);
+}
+
+}  // namespace
+
+snapshot first_state(settings& s) {
+  snapshot state = s.restart_from.empty() ? new_state(s) : read_state(s);
+  s.gamma = s.numerics.gamma = state.gamma;
+  s.boundary = state.boundary;
+  resolve_radius(s);
+  return state;
+}
+
+parameters restart_parameters(const settings& s) {
+  parameters all = scheme_parameters(s);
+  if (s.problem == "blast") {
+    all["energy"] = s.energy;
+    all["radius"] = s.radius;
+  } else if (s.problem == "sod") {
+    all["polar"] = s.polar;
+    all["azimuth"] = s.azimuth;
+  } else {
+    all["amplitude"] = s.amplitude;
+    all["axis"] = std::int64_t(s.axis);
+  }
+  return all;
+}
+
+}  // namespace stars

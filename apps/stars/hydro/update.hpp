@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// From fluxes to the next state: divergence and sources, Runge-Kutta update, accounting of the
+/// outflow from the domain, floors, and the search for unphysical cells.
+#pragma once
+
+#include "hydro/gas.hpp"
+#include "hydro/scheme.hpp"
+#include "mesh/layout.hpp"
+
+namespace stars {
+
+/// Numbers stored with the state, so that a step needs no data from its driver.
+namespace clock_entry {
+enum : int { time, dt, stop, fastest, fault, count = fault + stage_count };  // one fault a stage
+}
+
+/// A kernel that does nothing if the clock holds a fault (a code of find_fault). Steps are queued
+/// before the host reads the result of the search; the states then stay as find_fault found them.
+template <class Kernel>
+struct unless_fault {
+  Kernel inner;
+  const double* clock;
+
+  constexpr extent range() const { return inner.range(); }
+  template <class Index>
+  constexpr void operator()(Index i) const {
+    if (!found()) inner(i);
+  }
+  template <class V, class Index>
+  requires requires(const Kernel& k, Index i) { k.template lanes<V>(i); }
+  constexpr void lanes(Index i) const {
+    if (!found()) inner.template lanes<V>(i);
+  }
+
+ private:
+  constexpr bool found() const {
+    bool any = false;
+    for (int s = 0; s < stage_count; ++s) any = any || clock[clock_entry::fault + s] != 0.0;
+    return any;
+  }
+};
+
+/// rate = -div F + rotating-frame sources. Range (512, 1, count).
+struct divergence {
+  const double* fluxes;  ///< [count][3][15][576]
+  const double* u;       ///< [count][15][512], for the sources
+  double* rate;          ///< [count][15][512]
+  int count;
+  double inverse_dx;
+  double omega;
+
+  constexpr extent range() const { return {cells_per_subgrid, 1, count}; }
+  template <class Index>
+  constexpr void operator()(Index i) const {
+    apply<double>(i.x, i.z);
+  }
+  template <class V, class Index>
+  [[gnu::flatten]] constexpr void lanes(Index i) const {
+    apply<V>(i.x, i.z);
+  }
+  template <class V>
+  constexpr void apply(int cell, int n) const {
+    using o = ops<V>;
+    const int x = cell % edge, y = cell / edge % edge, z = cell / (edge * edge);
+    const int fx = x + 9 * (y + 8 * z), fy = x + 8 * (y + 9 * z), fz = x + 8 * (y + 8 * z);
+    const double* in = fluxes + index_type{n} * flux_block;
+    double* out = rate + index_type{n} * compact.block + cell;
+    for (int f = 0; f < field_count; ++f) {
+      const double* a = in + f * face_count + fx;
+      const double* b = in + (field_count + f) * face_count + fy;
+      const double* c = in + (2 * field_count + f) * face_count + fz;
+      const V sum = ((o::load(a) - o::load(a + 1)) + (o::load(b) - o::load(b + edge))) +
+                    (o::load(c) - o::load(c + edge * edge));
+      o::store(out + f * compact.field, sum * V(inverse_dx));
+    }
+    if (omega != 0.0) rotate<V>(out, u + index_type{n} * compact.block + cell);
+  }
+
+ private:
+  template <class V>
+  constexpr void rotate(double* out, const double* here) const {
+    using o = ops<V>;
+    for (const int f : {int{field::sx}, int{field::lx}}) {
+      double* p = out + f * compact.field;
+      const V a = o::load(here + f * compact.field);
+      const V b = o::load(here + (f + 1) * compact.field);
+      o::store(p, o::load(p) + V(omega) * b);
+      o::store(p + compact.field, o::load(p + compact.field) - V(omega) * a);
+    }
+  }
+};
+
+/// Sums the outward flux times face area over the domain's faces, for each sub-grid and field; zero
+/// if the sub-grid does not touch the boundary. Range (15, 1, count).
+struct outflow_rate {
+  const double* fluxes;  ///< [count][3][15][576]
+  double* leaving;       ///< [count][15]
+  mesh grid;
+  int first;
+  int count;
+  boundary_kind boundary;
+
+  static constexpr int block_size = 32;  ///< few threads with long chains: distribute them
+
+  constexpr extent range() const { return {field_count, 1, count}; }
+  template <class Index>
+  constexpr void operator()(Index i) const {
+    const triple p = mesh::place(first + i.z);
+    const double* in = fluxes + index_type{i.z} * flux_block + i.x * face_count;
+    double sum = 0.0;
+    if (boundary != boundary_kind::periodic) {
+      for (int axis = 0; axis < 3; ++axis) {
+        const double* face = in + axis * field_count * face_count;
+        if (p[axis] == 0) sum -= side(face, axis, 0);
+        if (p[axis] == grid.subgrids_per_edge() - 1) sum += side(face, axis, edge);
+      }
+    }
+    leaving[index_type{i.z} * field_count + i.x] = sum * (grid.dx() * grid.dx());
+  }
+
+ private:
+  static constexpr double side(const double* face, int axis, int at) {
+    const int row = axis == 0 ? 9 : 8, plane = axis == 2 ? 64 : 72;
+    const int su = axis == 0 ? row : 1, sv = axis == 2 ? row : plane;
+    const int start = at * (axis == 0 ? 1 : axis == 1 ? row : plane);
+    double sum = 0.0;
+    for (int v = 0; v < edge; ++v) {
+      for (int u = 0; u < edge; ++u) sum += face[start + u * su + v * sv];
+    }
+    return sum;
+  }
+};
+
+/// next <- (1-b) start + b (u + dt rate), except that the last stage sets rho to the sum of its
+/// species. Range (512, 15, count).
+struct update {
+  double* next;         ///< [count][15][512]; may be u or rate
+  const double* u;      ///< [count][15][512]: the state of which `rate` is the rate
+  const double* start;  ///< [count][15][512]: the state before the step
+  const double* rate;   ///< [count][15][512]
+  const double* clock;
+  int count;
+  int stage;
+
+  constexpr extent range() const { return {cells_per_subgrid, field_count, count}; }
+  template <class Index>
+  constexpr void operator()(Index i) const {
+    apply<double>(i.x, i.y, i.z);
+  }
+  template <class V, class Index>
+  [[gnu::flatten]] constexpr void lanes(Index i) const {
+    apply<V>(i.x, i.y, i.z);
+  }
+  template <class V>
+  constexpr void apply(int cell, int f, int n) const {
+    using o = ops<V>;
+    const index_type at = index_type{n} * compact.block + cell;
+    const auto advance = [&](int k) {
+      const index_type here = at + k * compact.field;
+      const V moved = o::load(u + here) + V(clock[clock_entry::dt]) * o::load(rate + here);
+      const V b = V(stage_weight(stage)), a = V(1.0 - stage_weight(stage));
+      const V result = stage == 0 ? moved : a * o::load(start + here) + b * moved;
+      o::store(next + here, result);
+      return result;
+    };
+    if (stage != stage_count - 1) {
+      advance(f);
+    } else if (f == field::rho) {  // the index of rho advances its species as well
+      const V s0 = advance(field::species), s1 = advance(field::species + 1),
+              s2 = advance(field::species + 2), s3 = advance(field::species + 3),
+              s4 = advance(field::species + 4);
+      o::store(next + at, ((s0 + s1) + (s2 + s3)) + s4);
+    } else if (f < field::species) {
+      advance(f);
+    }
+  }
+};
+
+/// The same combination for the outflow of a step: O <- b (O + dt rate). Range (15, 1, count).
+struct outflow_update {
+  double* amount;         ///< [count][15], of this step
+  const double* leaving;  ///< [count][15] from outflow_rate
+  const double* clock;
+  int count;
+  int stage;
+
+  constexpr extent range() const { return {field_count, 1, count}; }
+  template <class Index>
+  constexpr void operator()(Index i) const {
+    const index_type k = index_type{i.z} * field_count + i.x;
+    const double before = stage == 0 ? 0.0 : amount[k];
+    amount[k] = stage_weight(stage) * (before + clock[clock_entry::dt] * leaving[k]);
+  }
+};
+
+/// Adds the step's outflow to the total and advances the clock. Range (15, 1, 1).
+struct end_step {
+  const double* amount;  ///< [subgrids][15]
+  double* total;         ///< [15]
+  double* clock;
+  int subgrids;
+
+  constexpr extent range() const { return {field_count, 1, 1}; }
+  template <class Index>
+  constexpr void operator()(Index i) const {
+    constexpr int ahead = 32;  // loads in flight during the dependent sums
+    const double* own = amount + i.x;
+    double sum = 0.0, next[ahead];
+    int n = 0;
+    for (; n + ahead <= subgrids; n += ahead) {
+      for (int k = 0; k < ahead; ++k) next[k] = own[index_type{n + k} * field_count];
+      for (int k = 0; k < ahead; ++k) sum += next[k];
+    }
+    for (; n < subgrids; ++n) sum += own[index_type{n} * field_count];
+    total[i.x] += sum;
+    if (i.x != 0) return;
+    const double left = clock[clock_entry::stop] - clock[clock_entry::time];
+    const double dt = clock[clock_entry::dt];
+    clock[clock_entry::time] =
+        dt == left ? clock[clock_entry::stop] : clock[clock_entry::time] + dt;
+  }
+};
+
+/// Applies the optional floors. Range (512, 1, count).
+struct apply_floors {
+  double* u;  ///< [count][15][512]
+  int count;
+  double gamma;
+  floor_values floors;
+
+  constexpr extent range() const { return {cells_per_subgrid, 1, count}; }
+  template <class Index>
+  constexpr void operator()(Index i) const {
+    double* c = u + index_type{i.z} * compact.block + i.x;
+    const int step = compact.field;
+    double sum = 0.0;
+    for (int s = field::species; s < field_count; ++s) {
+      if (!(c[s * step] > 0.0)) c[s * step] = 0.0;
+      sum += c[s * step];
+    }
+    const double rho = c[0] > floors.rho ? c[0] : floors.rho;
+    if (sum > 0.0) {
+      for (int s = field::species; s < field_count; ++s) c[s * step] *= rho / sum;
+    } else {
+      c[field::species * step] = rho;
+    }
+    const double tracer = power(floors.energy, 1.0 / gamma);
+    if (c[0] < floors.rho) {
+      const double keep = c[0] > 0.0 ? c[0] / floors.rho : 0.0;
+      for (int f = field::sx; f < field::species; ++f) c[f * step] *= keep;
+      c[field::egas * step] = keep * c[field::egas * step] + (1.0 - keep) * floors.energy;
+      c[field::tau * step] = keep * c[field::tau * step] + (1.0 - keep) * tracer;
+    }
+    if (!(c[field::tau * step] > tracer)) c[field::tau * step] = tracer;
+    c[0] = rho;
+  }
+};
+
+/// Marks rows with a cell whose density is not positive or whose entropy tracer is negative, or in
+/// which one of them is NaN: 0 without such a cell, otherwise a number that is largest for the
+/// first such cell. Range (64, 1, count).
+struct find_fault {
+  const double* u;  ///< [count][15][512]
+  double* faults;   ///< [count][64]
+  mesh grid;
+  int first;
+  int count;
+
+  constexpr extent range() const { return {edge * edge, 1, count}; }
+  template <class Index>
+  constexpr void operator()(Index i) const {
+    const double* row = u + index_type{i.z} * compact.block + i.x * edge;
+    double code = 0.0;
+    for (int x = edge - 1; x >= 0; --x) {
+      const bool good = row[x] > 0.0 && row[x + field::tau * compact.field] >= 0.0;
+      const std::ptrdiff_t cell = std::ptrdiff_t{first + i.z} * cells_per_subgrid + i.x * edge + x;
+      if (!good) code = static_cast<double>(grid.cell_count() - cell);
+    }
+    faults[index_type{i.z} * (edge * edge) + i.x] = code;
+  }
+  /// Returns the cell (sub-grid times 512 plus position in it) of a code other than 0.
+  static constexpr std::ptrdiff_t cell_of(const mesh& grid, double code) {
+    return grid.cell_count() - static_cast<std::ptrdiff_t>(code);
+  }
+};
+
+}  // namespace stars

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// The vector form of the operations in lanes.hpp. Included where the `lanes` of kernels are
+/// instantiated.
+#pragma once
+
+// GCC 12's own AVX-512 header causes a false warning when it is inlined here.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wpragmas"
+#pragma GCC diagnostic ignored "-Wunknown-warning-option"
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#pragma GCC diagnostic ignored "-Wuninitialized"
+#include <experimental/simd>
+#pragma GCC diagnostic pop
+
+#include "kernel/lanes.hpp"
+
+namespace stars {
+
+template <class Abi>
+struct ops<std::experimental::simd<double, Abi>> {
+  using V = std::experimental::simd<double, Abi>;
+  using mask = typename V::mask_type;
+  static constexpr int width = static_cast<int>(V::size());
+#ifdef __clang__
+  /// False because libstdc++, compiled by Clang for AVX-512, assigns all lanes or none
+  /// (`_S_blend_avx512` in experimental/bits/simd_x86.h).
+  static constexpr bool assigns_by_mask = false;
+#else
+  static constexpr bool assigns_by_mask = true;
+#endif
+
+  [[gnu::always_inline]] static V load(const double* p) {
+    return V(p, std::experimental::element_aligned);
+  }
+  [[gnu::always_inline]] static void store(double* p, const V& v) {
+    v.copy_to(p, std::experimental::element_aligned);
+  }
+  [[gnu::always_inline]] static mask lanes_between(int lo, int hi) {
+    const V lane = iota();
+    return lane >= V(lo) && lane < V(hi);
+  }
+  [[gnu::always_inline]] static void store_where(const mask& m, double* p, const V& v) {
+    std::experimental::where(m, v).copy_to(p, std::experimental::element_aligned);
+  }
+  [[gnu::always_inline]] static V iota() {
+    return V([](auto lane) { return static_cast<double>(lane); });
+  }
+  [[gnu::always_inline]] static V select(const mask& m, const V& a, const V& b) {
+    if constexpr (assigns_by_mask) {
+      V r = b;
+      std::experimental::where(m, r) = a;
+      return r;
+    } else {
+      alignas(64) double r[width];
+      b.copy_to(r, std::experimental::vector_aligned);
+      std::experimental::where(m, a).copy_to(r, std::experimental::vector_aligned);
+      return V(r, std::experimental::vector_aligned);
+    }
+  }
+  [[gnu::always_inline]] static bool any(const mask& m) { return std::experimental::any_of(m); }
+  // Not the functions of std::experimental: they are compiled as if there were no NaN and no signed
+  // zero.
+  [[gnu::always_inline]] static V min(const V& a, const V& b) { return select(a < b, a, b); }
+  [[gnu::always_inline]] static V max(const V& a, const V& b) { return select(a > b, a, b); }
+  [[gnu::always_inline]] static V abs(const V& a) { return std::experimental::abs(a); }
+  [[gnu::always_inline]] static V sqrt(const V& a) { return std::experimental::sqrt(a); }
+  [[gnu::always_inline]] static V exponent(const V& a) {
+    return each(a, a, [](double x, double) { return ops<double>::exponent(x); });
+  }
+  [[gnu::always_inline]] static V mantissa(const V& a) {
+    return each(a, a, [](double x, double) { return ops<double>::mantissa(x); });
+  }
+  [[gnu::always_inline]] static V scaled(const V& a, const V& n) {
+    return each(a, n, [](double x, double e) { return ops<double>::scaled(x, e); });
+  }
+
+ private:
+  /// Applies f to each lane, for operations on bits, which the vector type lacks; compilers
+  /// vectorise this loop.
+  template <class F>
+  [[gnu::always_inline]] static V each(const V& a, const V& b, F f) {
+    alignas(64) double x[width], y[width];
+    a.copy_to(x, std::experimental::vector_aligned);
+    b.copy_to(y, std::experimental::vector_aligned);
+    for (int i = 0; i < width; ++i) x[i] = f(x[i], y[i]);
+    return V(x, std::experimental::vector_aligned);
+  }
+};
+
+}  // namespace stars

@@ -1,0 +1,386 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <limits>
+#include <new>
+
+#include <fmt/format.h>
+
+#include <starling/core.hpp>
+#include <starling/device.hpp>
+#include <starling/objects.hpp>
+
+#include "common/program.hpp"
+#include "common/report.hpp"
+#include "driver/memory.hpp"
+#include "driver/part.hpp"
+#include "driver/progress.hpp"
+#include "driver/settings.hpp"
+#include "driver/setup.hpp"
+#include "io/files.hpp"
+#include "io/plotfile.hpp"
+#include "io/restart.hpp"
+#include "placement/launch.hpp"
+#include "placement/serial.hpp"
+#include "placement/simulation.hpp"
+
+namespace stars {
+namespace {
+
+namespace fs = std::filesystem;
+using seconds = std::chrono::duration<double>;
+using std::chrono::steady_clock;
+
+constexpr double drift_limit = 5e-15;
+
+/// Returns the volume integral of a field plus its outflow, by Neumaier's compensated sum.
+double total(const snapshot& s, int f) {
+  double sum = 0.0;
+  double lost = 0.0;
+  const auto add = [&](double v) {
+    const double next = sum + v;
+    lost += std::abs(sum) >= std::abs(v) ? (sum - next) + v : (v - next) + sum;
+    sum = next;
+  };
+  const double volume = s.grid.cell_volume();
+  for (int n = 0; n < s.grid.subgrid_count(); ++n)
+    for (int c = 0; c < cells_per_subgrid; ++c)
+      add(s.data[(std::size_t(n) * field_count + std::size_t(f)) * cells_per_subgrid +
+                 std::size_t(c)]);
+  return (sum + lost) * volume + s.outflow[std::size_t(f)];
+}
+
+fs::path plot_path(const settings& s, const snapshot& state) {
+  return fs::path(s.output) / fmt::format("plt{:05}", state.step);
+}
+
+void write_state(const settings& s, const snapshot& state) {
+  write_restart(fs::path(s.output) / fmt::format("restart{:05}.h5", state.step),
+                {state, restart_parameters(s)});
+}
+
+struct run_result {
+  snapshot first;
+  snapshot last;
+  double first_step_s = 0.0;
+  double later_steps_s = 0.0;  // of all later steps together
+  starling::aggregation_statistics aggregated;
+  double bytes_sent = 0.0;  // by all ranks, in all steps
+};
+
+bool finished(const settings& s, const snapshot& now) {
+  return (s.steps > 0 && now.step >= s.steps) || (s.stop_time > 0 && now.time >= s.stop_time);
+}
+
+void write_due(const settings& s, const snapshot& state) {
+  const auto due = [&](long every) { return every > 0 && state.step % every == 0; };
+  if (s.write_restart && due(s.restart_every)) write_state(s, state);
+  if (s.write_plots && due(s.plot_every)) write_plotfile(plot_path(s, state), state);
+}
+
+/// Runs the time loop: steps, and writes the files that are due. The first step is timed
+/// separately.
+starling::task<> advance(const settings& s, simulation& sim, run_result& r) {
+  progress_bar bar(s.progress, {s.steps, s.stop_time}, r.first.step, r.first.time);
+  snapshot& now = r.last;  // clock only; the simulation holds the state
+  now.step = r.first.step;
+  now.time = r.first.time;
+  auto begin = steady_clock::now();
+  while (!finished(s, now)) {
+    const double left =
+        s.stop_time > 0 ? s.stop_time - now.time : std::numeric_limits<double>::infinity();
+    const double dt = co_await sim.step(left);
+    if (dt == 0) throw starling::error("the time step is 0: a signal is infinitely fast");
+    // The last step ends exactly at the stop time, without the rounding of the sum.
+    now.time = dt == left ? s.stop_time : now.time + dt;
+    const bool first = ++now.step == r.first.step + 1;
+    const bool writes = (s.plot_every > 0 && now.step % s.plot_every == 0) ||
+                        (s.restart_every > 0 && now.step % s.restart_every == 0);
+    bar.show(now.step, now.time, dt);
+    if (!first && !writes && !finished(s, now)) continue;
+    co_await sim.finish();
+    (first ? r.first_step_s : r.later_steps_s) += seconds(steady_clock::now() - begin).count();
+    if (writes && !finished(s, now)) write_due(s, co_await sim.gather());
+    begin = steady_clock::now();
+  }
+  r.last = co_await sim.gather();
+}
+
+/// Runs the time loop and waits for all its tasks, also after an error: none outlives the
+/// simulation.
+starling::task<> run(const settings& s, simulation& sim, run_result& r) {
+  std::exception_ptr failure;
+  try {
+    co_await advance(s, sim, r);
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  if (!failure) co_return;
+  try {
+    co_await sim.finish();
+  } catch (...) {  // the first failure is the one to report
+  }
+  std::rethrow_exception(failure);
+}
+
+/// Returns the FNV-1a hash of the bytes of the numbers: byte by byte, as a multiplication carries
+/// upwards only.
+std::string digest(const std::vector<double>& numbers) {
+  std::uint64_t hash = 0xcbf29ce484222325u;
+  for (const double x : numbers)
+    for (auto bits = std::bit_cast<std::uint64_t>(x), k = std::uint64_t{0}; k < 8; ++k, bits >>= 8)
+      hash = (hash ^ (bits & 0xffu)) * 0x100000001b3u;
+  return fmt::format("{:016x}", hash);
+}
+
+void fill_report(const settings& s, starling::runtime& rt, run_result& r, apps::report& out) {
+  const double cells = double(r.last.grid.cell_count());
+  out.config("state_fnv1a", digest(r.last.data));
+  out.metric("steps", double(r.last.step - r.first.step));
+  out.metric("time", r.last.time);
+  out.metric("first_step_ms", r.first_step_s * 1e3);
+  if (const double later = double(r.last.step - r.first.step - 1); later > 0) {
+    const double step = r.later_steps_s / later;
+    out.metric("step_ms", step * 1e3);
+    out.metric("cell_updates_per_s", cells / step);
+  }
+  if (r.bytes_sent > 0.0 && r.last.step > r.first.step)
+    out.metric("ghosts_sent_mb_per_step", r.bytes_sent * 1e-6 / double(r.last.step - r.first.step));
+  if (const auto& shared = r.aggregated; shared.launches > 0) {
+    out.metric("aggregated_sub_grids", double(shared.submissions));
+    out.metric("mean_batch", shared.mean());
+    out.metric("largest_batch", double(shared.largest));
+    out.metric("mean_wait_us", double(shared.waiting_ns) * 1e-3 / double(shared.submissions));
+  }
+  if (rt.tracer().enabled())
+    for (const starling::trace_total& t : rt.tracer().totals())
+      if (t.kind == starling::span_kind::kernel) out.metric("launches_" + t.name, double(t.count));
+  const auto drift = [&](int f) {
+    const double before = total(r.first, f);
+    return std::abs(total(r.last, f) - before) / std::abs(before);
+  };
+  const double mass = drift(field::rho);
+  const double energy = drift(field::egas);
+  if (s.numerics.floors.enabled) {  // floors add mass and energy: no conservation to check
+    out.metric("mass_drift", mass);
+    out.metric("energy_drift", energy);
+  } else {
+    out.check("mass drift", mass <= drift_limit, mass, drift_limit);
+    out.check("energy drift", energy <= drift_limit, energy, drift_limit);
+  }
+}
+
+/// Returns the devices that a rank uses: a resident state is on one device.
+std::size_t devices_used(const settings& s, starling::runtime& rt) {
+  return s.place == residency::staged ? starling::devices(rt).count() : 1;
+}
+
+/// Adds the configuration of the run: the values in use, not the requested ones.
+void fill_config(const settings& s, starling::runtime& rt, apps::report& out) {
+  const starling::device_set& all = starling::devices(rt);
+  for (const auto& [name, value] : restart_parameters(s)) out.config(name, value);
+  out.config("problem", s.problem);
+  out.config("level", std::int64_t(s.level));
+  out.config("xscale", s.xscale);
+  out.config("gamma", s.numerics.gamma);
+  out.config("boundary", name_of(*s.boundary));
+  out.config("steps", std::int64_t(s.steps));
+  out.config("stop_time", s.stop_time);
+  out.config("residency", name_of(s.place));
+  out.config("aggregate", std::int64_t(s.aggregate));
+  out.config("work_memory", std::string(name_of(s.staged.memory)));
+  const bool resident = s.place == residency::resident;
+  const kernel_cut cut =
+      resident ? cut_for(s.resident.cut, s.numerics, all.device(0)) : kernel_cut::plain;
+  out.config("kernels", std::string(name_of(cut)));
+  out.config("graph", std::string(name_of(s.resident.capture)));
+  out.config("barriers", rt.options().get("barriers", "off"));
+  out.config("backend", std::string(starling::to_string(all.backend())));
+  out.config("completion", std::string(starling::to_string(all.completion())));
+  out.config("devices", std::int64_t(devices_used(s, rt)));
+  out.config("streams", std::int64_t(s.place == residency::staged ? s.staged.streams
+                                                                  : all.device(0).pool().size()));
+  out.config("workers", std::int64_t(rt.worker_count()));
+  out.config("ranks", std::int64_t(starling::rank_count()));
+}
+
+starling::task<std::unique_ptr<simulation>> make_simulation(const settings& s,
+                                                            starling::runtime& rt,
+                                                            const snapshot& first) {
+  if (starling::rank_count() > 1) co_return co_await make_across_ranks(rt, first, s);
+  co_return s.place == residency::staged ? make_staged(rt, first, s.numerics, s.staged)
+                                         : make_resident(rt, first, s.numerics, s.resident);
+}
+
+void announce(const settings& s, starling::runtime& rt, const snapshot& first) {
+  const starling::device_set& all = starling::devices(rt);
+  fmt::print("stars: {} on {}³ cells, {} sub-grids, {}, gamma {:.4g}\n", s.problem,
+             first.grid.cells_per_edge(), first.grid.subgrid_count(), name_of(first.boundary),
+             first.gamma);
+  const int ranks = starling::rank_count();
+  fmt::print("       {}{} workers, {} × {} ({}), completion by {}, {}\n",
+             ranks == 1 ? "" : fmt::format("{} ranks, this one with ", ranks), rt.worker_count(),
+             devices_used(s, rt), starling::to_string(all.backend()),
+             all.device(0).properties().name, starling::to_string(all.completion()),
+             name_of(s.place));
+  std::fflush(stdout);  // visible even if the run fails
+}
+
+/// Throws for settings that can be refused before anything is computed.
+void check_settings(const settings& s, starling::runtime& rt) {
+  if (s.restart_every > 0 && s.write_restart && !restart_available())
+    throw starling::option_error(
+        "--restart-every: restart files need HDF5, which this build lacks; leave the option out or "
+        "install libhdf5-dev, configure and build again");
+  if (s.place == residency::resident && s.resident.cut == kernel_cut::grouped &&
+      !on_processor(starling::devices(rt).device(0)))
+    throw starling::option_error(
+        "--kernels grouped: made for a processor's vectors and caches; a GPU takes fused, plain or "
+        "auto");
+  const int ranks = starling::rank_count();
+  if (s.place == residency::resident && s.resident.capture == capture_kind::step && ranks > 1)
+    throw starling::option_error(fmt::format(
+        "--graph step on {} ranks: they exchange ghost cells and choose the time step together "
+        "within a step; give --graph stage",
+        ranks));
+  const auto asked = s.runtime.extra.find("devices");
+  if (ranks > 1 || s.place == residency::staged || asked == s.runtime.extra.end() ||
+      asked->second == "all" || asked->second.find('/') != std::string::npos ||
+      starling::devices(rt).count() <= 1)
+    return;
+  throw starling::option_error(
+      fmt::format("--devices {} with --residency resident: the state lies on one device; give "
+                  "--devices 1, or --residency staged, which uses them all",
+                  asked->second));
+}
+
+[[noreturn]] void refuse_output(const settings& s, const std::error_code& cause) {
+  throw starling::error(
+      fmt::format("--output {}: cannot write into this folder: {}; choose one that can be made and "
+                  "written to, or remove the file in its place",
+                  s.output, cause.message()));
+}
+
+/// Checks before the run that the output can be written.
+void prepare_output(const settings& s) {
+  std::error_code error;
+  fs::create_directories(s.output, error);
+  if (error) refuse_output(s, error);
+  try {
+    check_writable(fs::path(s.output) / "plt");
+  } catch (const output_error& e) {
+    refuse_output(s, {e.code(), std::generic_category()});
+  }
+  if (s.json.empty()) return;
+  try {
+    check_writable(s.json);
+  } catch (const output_error& e) {
+    throw starling::error(fmt::format("--json {}: {}", s.json, e.what()));
+  }
+}
+
+snapshot prepare(settings& s, starling::runtime& rt) {
+  check_settings(s, rt);
+  suit_devices(s, rt);
+  const auto check_memory = [&] {
+    const bool on_host = on_processor(starling::devices(rt).device(0));
+    require_memory(s.level, memory_needed(s.level, s.place, on_host, starling::rank_count()),
+                   memory_available());
+  };
+  if (s.restart_from.empty()) check_memory();
+  snapshot first = first_state(s);
+  if (!s.restart_from.empty()) check_memory();  // for the level of the file
+  require_sub_grids(first.grid, starling::rank_count());
+  for (const std::string& line : without_effect(s))
+    fmt::print(stderr, "stars: warning: {}\n", line);
+  prepare_output(s);
+  return first;
+}
+
+/// Prints the fault before it writes the state, because the write may fail.
+starling::task<> tell_fault(const settings& s, simulation& sim, const unphysical_state& fault) {
+  fmt::print(stderr, "stars: {}\n", fault.what());
+  const fs::path wreck = fs::path(s.output) / "unphysical";
+  try {
+    write_plotfile(wreck, co_await sim.gather());
+    fmt::print(stderr, "       the state is in {}\n", wreck.string());
+  } catch (const std::exception& e) {
+    fmt::print(stderr, "       the state could not be written: {}\n", e.what());
+  }
+}
+
+/// Prints the table before it writes files, and writes the restart file before the plotfile, which
+/// can be made from it.
+int conclude(const settings& s, starling::runtime& rt, run_result& r) {
+  apps::report out("stars");
+  fill_config(s, rt, out);
+  fill_report(s, rt, r, out);
+  fmt::print("\n{}", out.table());
+  const bool told = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
+  const int why = errno;
+  if (s.write_restart && restart_available()) write_state(s, r.last);
+  if (s.write_plots) write_plotfile(plot_path(s, r.last), r.last);
+  if (!s.json.empty()) out.write_json(s.json);
+  if (!told) throw_system_error("standard output", "write", why);
+  return out.all_hold() ? 0 : apps::exit_check_failed;
+}
+
+starling::task<int> run_in(settings& s, starling::runtime& rt) {
+  run_result r;
+  r.first = prepare(s, rt);
+  announce(s, rt, r.first);
+  if (s.write_plots) write_plotfile(plot_path(s, r.first), r.first);
+  const auto sim = co_await make_simulation(s, rt, r.first);
+  std::optional<unphysical_state> fault;
+  try {
+    co_await run(s, *sim, r);
+  } catch (const unphysical_state& e) {
+    fault = e;
+  }
+  if (fault) {
+    co_await tell_fault(s, *sim, *fault);
+    co_return apps::exit_failed;
+  }
+  r.aggregated = sim->aggregated();
+  r.bytes_sent = sim->bytes_sent();
+  co_return conclude(s, rt, r);
+}
+
+/// Runs the simulation on the first rank and prints its errors there: all ranks exit with the
+/// returned code.
+starling::task<int> lead(settings& s, starling::runtime& rt) {
+  try {
+    co_return co_await run_in(s, rt);
+  } catch (const starling::broken_promise&) {  // the run has been ended: `run` reports why
+    throw;
+  } catch (const std::bad_alloc&) {
+    co_return apps::tell(
+        "stars",
+        starling::out_of_memory(
+            memory_text(s.level, memory_needed(s.level, s.place, true, starling::rank_count())) +
+            " and more, which were not to be had; choose a lower level or a machine with more "
+            "memory"));
+  } catch (const std::exception& e) {
+    co_return apps::tell("stars", e);
+  }
+}
+
+int run_with(settings& s) {
+  starling::runtime rt(s.runtime);
+  return starling::run(rt, lead(s, rt));
+}
+
+}  // namespace
+}  // namespace stars
+
+int main(int argc, char** argv) {
+  return apps::run_program("stars", [&] {
+    stars::settings s = stars::read_settings(argc, argv);
+    return stars::run_with(s);
+  });
+}

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// The kernels of the blast wave for SYCL devices, one line each.
+#include <starling/device/interop/sycl_kernels.hpp>
+
+#include "hydro/fused_primitives.hpp"
+#include "hydro/line_flux.hpp"
+#include "hydro/slab_reconstruction.hpp"
+#include "hydro/stage.hpp"
+#include "hydro/time_step.hpp"
+#include "hydro/update.hpp"
+#include "transfer/ghosts.hpp"
+#include "transfer/halo.hpp"
+
+template struct starling::sycl::instantiate<stars::discontinuity_1>;
+template struct starling::sycl::instantiate<stars::discontinuity_2>;
+template struct starling::sycl::instantiate<stars::pre_reconstruction>;
+template struct starling::sycl::instantiate<stars::reconstruction>;
+template struct starling::sycl::instantiate<stars::slab_reconstruction>;
+template struct starling::sycl::instantiate<stars::line_flux>;
+template struct starling::sycl::instantiate<stars::flux>;
+template struct starling::sycl::instantiate<stars::ghost_fill>;
+template struct starling::sycl::instantiate<stars::pack_halo>;
+template struct starling::sycl::instantiate<stars::unpack_halo>;
+template struct starling::sycl::instantiate<stars::fused_primitives>;
+template struct starling::sycl::instantiate<stars::divergence>;
+template struct starling::sycl::instantiate<stars::outflow_rate>;
+template struct starling::sycl::instantiate<stars::outflow_update>;
+template struct starling::sycl::instantiate<stars::unless_fault<stars::update>>;
+template struct starling::sycl::instantiate<stars::unless_fault<stars::apply_floors>>;
+template struct starling::sycl::instantiate<stars::unless_fault<stars::find_fault>>;
+template struct starling::sycl::instantiate<stars::reduce_max>;
+template struct starling::sycl::instantiate<stars::group_max>;
+template struct starling::sycl::instantiate<stars::time_step>;
+template struct starling::sycl::instantiate<stars::unless_fault<stars::synchronize_tau>>;
+template struct starling::sycl::instantiate<stars::unless_fault<stars::end_step>>;

@@ -1,0 +1,474 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include <starling/core.hpp>
+#include <starling/device.hpp>
+
+#include "hydro/fused_primitives.hpp"
+#include "hydro/grouped_flux.hpp"
+#include "hydro/line_flux.hpp"
+#include "hydro/slab_reconstruction.hpp"
+#include "hydro/stage.hpp"
+#include "hydro/time_step.hpp"
+#include "hydro/update.hpp"
+#include "placement/device_halos.hpp"
+#include "placement/launch.hpp"
+#include "placement/others.hpp"
+#include "placement/serial.hpp"
+#include "placement/simulation.hpp"
+#include "transfer/ghosts.hpp"
+
+namespace stars {
+namespace {
+
+using starling::memory_kind;
+using array = starling::buffer<double>;
+
+/// Sizes of the work arrays of one sub-grid, in doubles.
+struct work_sizes {
+  int jump, points;
+
+  work_sizes(kernel_cut cut, quadrature_kind quadrature)
+      : jump(cut == kernel_cut::fused ? 0 : jump_block),
+        points(cut == kernel_cut::grouped ? grouped_flux::point_block
+               : cut == kernel_cut::fused && quadrature == quadrature_kind::centre ? 0
+                                                                                   : point_block) {}
+  [[nodiscard]] int total() const {
+    return ghosted.block + pressure_block + jump + points + flux_block + compact.block;
+  }
+};
+
+/// A stream and the work arrays of one batch of sub-grids.
+struct lane {
+  lane(starling::device& where, int batch, const work_sizes& sizes) : stream(where.make_stream()) {
+    const auto allocate = [&](int block) {
+      return where.allocate<double>(memory_kind::device, size(batch, block));
+    };
+    u = allocate(ghosted.block);
+    pressure = allocate(pressure_block);
+    jump = allocate(sizes.jump);
+    points = allocate(sizes.points);
+    fluxes = allocate(flux_block);
+    rate = allocate(compact.block);
+  }
+
+  static std::size_t size(int batch, int block) { return std::size_t(batch) * std::size_t(block); }
+
+  starling::stream stream;
+  array u, pressure, jump, points, fluxes, rate;
+};
+
+/// Returns the device of this rank: ranks of one host use its devices in turn.
+starling::device& device_for(starling::runtime& rt, const other_parts* others) {
+  starling::device_set& all = starling::devices(rt);
+  return all.device(others == nullptr ? 0 : std::size_t(others->mine().number()) % all.count());
+}
+
+class resident final : public simulation {
+ public:
+  resident(starling::runtime& rt, snapshot initial, const scheme& numerics,
+           const resident_options& how, other_parts* others)
+      : m_state(std::move(initial)), m_scheme(numerics), m_others(others),
+        m_part(others == nullptr ? partition(m_state.grid) : others->mine()),
+        m_device(device_for(rt, others)), m_lanes_per_vector(lanes_of(m_device)),
+        m_cut(cut_for(how.cut, numerics, m_device)), m_capture(how.capture),
+        m_work(m_cut, numerics.quadrature), m_batch(batch_size(how.aggregate)),
+        m_main(m_device.make_stream()),
+        m_halos(m_device, m_main, others), m_states{allocate_state(), allocate_state(),
+                                                    allocate_state()},
+        m_leaving(allocate(field_count)), m_amount(allocate(field_count)),
+        m_speeds(allocate(speed_block)), m_faults(allocate(edge * edge)),
+        m_partial(m_device.allocate<double>(memory_kind::device, on_host() ? 1024 : 32768)),
+        m_small(m_device.allocate<double>(memory_kind::device, small_size)),
+        m_host(m_device.allocate<double>(memory_kind::pinned, small_size)),
+        m_host_amount(m_device.allocate<double>(
+            memory_kind::pinned, others == nullptr ? 0 : lane::size(count(), field_count))) {
+    for (std::size_t i = 0; i < lane_count(how.aggregate); ++i)
+      m_lanes.emplace_back(m_device, m_batch, m_work);
+    upload();
+  }
+
+  starling::task<double> step(double longest) override {
+    m_host.data()[clock_entry::time] = m_state.time;
+    m_host.data()[clock_entry::stop] = m_state.time + longest;
+    std::fill_n(m_host.data() + clock_entry::fault, stage_count, 0.0);
+    const int turn = int(m_state.step % 2) * (stage_count + 2);  // states are swapped in each step
+    if (m_others == nullptr)
+      perform(capture_kind::step, turn + stage_count + 1, [this, turn] {
+        for (int stage = 0; stage < stage_count; ++stage)
+          perform(capture_kind::stage, turn + stage, [this, stage] { run_stage(stage); });
+        perform(capture_kind::stage, turn + stage_count, [this] { run_end(); });
+      });
+    else
+      co_await step_with_others(turn);
+    co_await m_main.completion();
+    co_await look_for_fault();
+    std::swap(m_states[0], after(stage_count - 1));
+    const double dt = m_host.data()[clock_entry::dt];
+    m_state.time += dt;
+    m_state.step += 1;
+    if (m_others == nullptr && m_fault) fail();  // otherwise all parts get it in their next `agree`
+    co_return dt;
+  }
+
+  /// Waits for each lane as well: if a submission failed, the main stream does not wait for the
+  /// lanes.
+  starling::task<> finish() override {
+    std::exception_ptr first;
+    for (std::size_t i = 0; i <= m_lanes.size(); ++i) {
+      try {
+        co_await (i < m_lanes.size() ? m_lanes[i].stream : m_main).completion();
+      } catch (...) {
+        if (!first) first = std::current_exception();
+      }
+    }
+    if (first) std::rethrow_exception(first);
+    if (!m_failed) co_await agree_on(0.0);
+  }
+
+  starling::task<snapshot> gather() override {
+    co_await bring_back(m_states[0]);
+    snapshot own = m_state;
+    own.data.resize(lane::size(count(), compact.block));
+    co_return own;
+  }
+
+ private:
+  // Data that the host reads after a step, adjacent in memory: clock and total outflow.
+  static constexpr std::size_t clock_at = 0;
+  static constexpr std::size_t outflow_at = clock_entry::count;
+  static constexpr std::size_t small_size = outflow_at + field_count;
+
+  /// Returns the number of own sub-grids, which are numbered from 0 on.
+  [[nodiscard]] int count() const { return m_part.count(); }
+  /// Returns the number in the domain of own sub-grid n.
+  [[nodiscard]] int number(int n) const { return m_part.first() + n; }
+  [[nodiscard]] double* small(std::size_t at) { return m_small.data() + at; }
+  [[nodiscard]] array allocate(int block) {
+    return m_device.allocate<double>(memory_kind::device, lane::size(count(), block));
+  }
+  [[nodiscard]] array allocate_state() {
+    return m_device.allocate<double>(memory_kind::device,
+                                     lane::size(m_part.slot_count(), compact.block));
+  }
+  static std::span<double> part(array& a, std::size_t at, std::size_t n) {
+    return a.span().subspan(at, n);
+  }
+
+  /// Returns the sub-grids of a batch. On the host a sub-grid's arrays should stay in cache. A GPU
+  /// needs as many threads as possible; batches use half of the memory that the states leave.
+  [[nodiscard]] int batch_size(int wanted) const {
+    if (wanted > 0 || on_host()) return std::clamp(wanted, 1, count());
+    const double states = 8.0 * (3.0 * compact.block + speed_block) * count();
+    const double room = (double(m_device.properties().memory_bytes) - states) / 2;
+    return std::clamp(int(std::min(room / (8.0 * m_work.total()), 4096.0)), 1, count());
+  }
+  /// Returns the number of lanes: one if launches fill the device anyway, or if work is captured
+  /// from one stream.
+  [[nodiscard]] std::size_t lane_count(int aggregate) const {
+    if (m_capture != capture_kind::none || (!on_host() && aggregate == 0)) return 1;
+    return std::min(std::size_t((count() + m_batch - 1) / m_batch), m_device.pool().size());
+  }
+
+  [[nodiscard]] bool on_host() const { return on_processor(m_device); }
+
+  /// Runs `work`, which submits operations. If this `kind` of work is to be captured, launches it
+  /// as graph number `slot`, captured at first use.
+  template <class Work>
+  void perform(capture_kind kind, int slot, Work work) {
+    if (kind != m_capture) return work();
+    starling::graph& g = m_graphs[std::size_t(slot)];
+    if (g.empty()) g = m_main.capture(work);
+    static_cast<void>(g.launch(m_main));
+  }
+
+  void run_stage(int stage) {
+    if (stage == 0) {
+      begin_step();
+      return finish_first_stage();
+    }
+    find_fluxes(stage);
+    gather_faults(stage);
+  }
+  /// Submits the first stage up to the fastest signal.
+  void begin_step() {
+    m_main.copy(part(m_small, clock_at, clock_entry::count),
+                part(m_host, clock_at, clock_entry::count));
+    find_fluxes(0);
+    find_max(m_speeds.data(), index_type{count()} * speed_block,
+             small(clock_at + clock_entry::fastest));
+  }
+  void finish_first_stage() {
+    submit(m_main, time_step{small(clock_at + clock_entry::fastest), small(clock_at), 1,
+                             m_scheme.cfl, m_state.grid.dx()});
+    update_state(m_main, 0, 0, count(), after(0).data());
+    gather_faults(0);
+  }
+  void run_end() {
+    synchronize_tracer();
+    close_step();
+    m_main.copy(m_host, m_small);
+    if (m_others != nullptr) m_main.copy(m_host_amount, m_amount);
+  }
+
+  /// Does the same with the exchanges with other parts in between. All work is in one stream, so
+  /// that the result of a stage is packed before it changes again.
+  starling::task<> step_with_others(int turn) {
+    constexpr std::size_t fastest = clock_at + clock_entry::fastest;
+    if (m_fault) co_await agree_on(0.0);
+    perform(capture_kind::stage, turn, [this] {
+      begin_step();
+      m_main.copy(part(m_host, fastest, 1), part(m_small, fastest, 1));
+    });
+    co_await m_main.completion();
+    m_host.data()[fastest] = co_await agree_on(m_host.data()[fastest]);
+    perform(capture_kind::stage, turn + 1, [this] {
+      m_main.copy(part(m_small, fastest, 1), part(m_host, fastest, 1));
+      finish_first_stage();
+    });
+    co_await m_halos.exchange(m_main, after(0).data(), halo_fields::all);
+    for (int stage = 1; stage < stage_count; ++stage) {
+      perform(capture_kind::stage, turn + 1 + stage, [this, stage] { run_stage(stage); });
+      co_await m_halos.exchange(
+          m_main, after(stage).data(),
+          stage == stage_count - 1 ? halo_fields::all_but_tracer : halo_fields::all);
+    }
+    perform(capture_kind::stage, turn + 1 + stage_count, [this] { run_end(); });
+    co_await m_halos.exchange(m_main, after(stage_count - 1).data(), halo_fields::tracer);
+    m_outflow_pending = true;
+  }
+
+  /// Agrees with all parts to continue or to fail. Returns the fastest signal.
+  /// @throws unphysical_state
+  starling::task<double> agree_on(double fastest) {
+    fastest = co_await agree(m_others, fastest, m_fault);
+    if (m_fault) fail();
+    if (std::exchange(m_outflow_pending, false))
+      co_await m_others->account({m_host_amount.begin(), m_host_amount.end()});
+    co_return fastest;
+  }
+
+  /// Throws the fault, after the step in which it was found.
+  [[noreturn]] void fail() {
+    m_failed = true;
+    if (m_fault->stage == 1) std::swap(m_states[0], m_states[2]);  // else it is in m_states[0]
+    m_state.step = m_fault->where.step;
+    m_state.time = m_fault->where.time;
+    throw unphysical_state(m_fault->where);
+  }
+
+  void upload() {
+    array staging = m_device.allocate<double>(memory_kind::pinned, m_state.data.size(), m_main);
+    std::copy(m_state.data.begin(), m_state.data.end(), staging.begin());
+    m_main.copy(m_states[0], staging);
+    std::fill(m_host.begin(), m_host.end(), 0.0);
+    std::copy_n(m_state.outflow.begin(), field_count, m_host.data() + outflow_at);
+    // Copies only the outflow: a step writes the host's clock while this copy is in flight.
+    m_main.copy(part(m_small, outflow_at, field_count), part(m_host, outflow_at, field_count));
+  }
+
+  /// Submits work in batches to the lanes' streams, after the earlier and before the later work of
+  /// the main stream. `work(lane, first, n)` submits the operations for n sub-grids from `first`
+  /// on.
+  template <class Work>
+  void in_batches(Work work) {
+    const auto each = [&] {
+      for (int first = 0; first < count(); first += m_batch)
+        work(lane_of(first), first, std::min(m_batch, count() - first));
+    };
+    if (m_lanes.size() == 1) return each();
+    const starling::event begin = m_main.record();
+    for (lane& l : m_lanes) l.stream.wait(begin);
+    each();
+    for (lane& l : m_lanes) m_main.wait(l.stream.record());
+  }
+  /// Returns the lane's stream, or the main stream if there is one lane only.
+  [[nodiscard]] starling::stream& stream_of(lane& l) {
+    return m_lanes.size() == 1 ? m_main : l.stream;
+  }
+
+  /// Returns the lane of a batch. On the host a worker runs a stream from begin to end: adjacent
+  /// sub-grids, which read the same ghosts, are in one lane. A GPU runs all streams concurrently:
+  /// batches take lanes in turn.
+  [[nodiscard]] lane& lane_of(int first) {
+    const auto lanes = std::ptrdiff_t(m_lanes.size());
+    return m_lanes[std::size_t(on_host() ? lanes * first / count() : first / m_batch % lanes)];
+  }
+
+  [[nodiscard]] static double* of(array& u, int first) {
+    return u.data() + index_type{first} * compact.block;
+  }
+
+  [[nodiscard]] ghost_fill ghosts_from(array& from, lane& to, int first, int n, bool energy_only) {
+    return {from.data(),
+            to.u.data(),
+            m_state.grid,
+            m_state.boundary,
+            m_scheme.error.dropped_direction,
+            number(first),
+            n,
+            energy_only,
+            m_lanes_per_vector > 1 ? m_lanes_per_vector : 0,
+            m_halos.slots()};
+  }
+
+  /// Return the state before a stage and the state after it.
+  [[nodiscard]] array& before(int stage) { return m_states[std::size_t(stage)]; }
+  [[nodiscard]] array& after(int stage) { return m_states[stage == 1 ? 2 : 1]; }
+
+  /// Submits ghosts, the five kernels and the divergence; then the update, if the time step is
+  /// determined. In the first stage it is not: rates are stored in the memory of the next state.
+  void find_fluxes(int stage) {
+    in_batches([this, stage](lane& l, int first, int n) {
+      double* speeds = m_speeds.data() + index_type{first} * speed_block;
+      const stage_kernels k =
+          make_stage({l.u.data(), l.u.data(), l.pressure.data(), l.jump.data(), l.points.data(),
+                      l.fluxes.data(), speeds},
+                     m_state.grid, number(first), n, m_scheme, m_lanes_per_vector);
+      starling::stream& queue = stream_of(l);
+      submit_kernels(queue, ghosts_from(before(stage), l, first, n, false), k);
+      double* rate = stage == 0 ? of(after(stage), first) : l.rate.data();
+      submit(queue, divergence{l.fluxes.data(), of(before(stage), first), rate, n,
+                               1.0 / m_state.grid.dx(), m_scheme.omega});
+      submit(queue, outflow_rate{l.fluxes.data(), m_leaving.data() + first * field_count,
+                                 m_state.grid, number(first), n, m_state.boundary});
+      if (stage > 0) update_state(queue, stage, first, n, rate);
+    });
+  }
+
+  void submit_kernels(starling::stream& queue, const ghost_fill& ghosts, const stage_kernels& k) {
+    if (m_cut == kernel_cut::fused) {
+      submit(queue, fused_primitives{ghosts, k.pressure, k.prepare});
+      if (m_scheme.quadrature == quadrature_kind::centre)
+        return submit(queue, line_flux{k.jump, k.points, k.fluxes});
+      submit(queue, slab_reconstruction{k.points, k.jump});
+    } else {
+      submit(queue, ghosts);
+      submit(queue, k.pressure);
+      submit(queue, k.jump);
+      submit(queue, k.prepare);
+      if (m_cut == kernel_cut::grouped) return submit(queue, grouped_flux{k.points, k.fluxes});
+      submit(queue, k.points);
+    }
+    submit(queue, k.fluxes);
+  }
+
+  /// Submits the update of n sub-grids, floors, and the search for faults.
+  void update_state(starling::stream& s, int stage, int first, int n, const double* rate) {
+    submit(s, outflow_update{m_amount.data() + first * field_count,
+                             m_leaving.data() + first * field_count, small(clock_at), n, stage});
+    double* next = of(after(stage), first);
+    submit_unless_fault(s, update{next, of(before(stage), first), of(m_states[0], first), rate,
+                                  small(clock_at), n, stage});
+    if (m_scheme.floors.enabled)
+      submit_unless_fault(s, apply_floors{next, n, m_scheme.effective_gamma(), m_scheme.floors});
+    submit_unless_fault(s, find_fault{next, m_faults.data() + index_type{first} * edge * edge,
+                                      m_state.grid, number(first), n});
+  }
+
+  template <class Kernel>
+  void submit_unless_fault(starling::stream& s, const Kernel& k) {
+    submit(s, unless_fault<Kernel>{k, small(clock_at)});
+  }
+
+  /// Reduces the faults of a stage to the first one. After a fault `find_fault` does not run, so
+  /// that later stages repeat it.
+  void gather_faults(int stage) {
+    find_max(m_faults.data(), index_type{count()} * edge * edge,
+             small(clock_at + clock_entry::fault + stage));
+  }
+
+  void find_max(const double* values, index_type size, double* most) {
+    const auto width = int(m_partial.size());
+    submit(m_main, reduce_max{values, m_partial.data(), size, width});
+    submit(m_main, group_max{m_partial.data(), most, width});
+  }
+
+  void synchronize_tracer() {
+    in_batches([this](lane& l, int first, int n) {
+      array& u = after(stage_count - 1);
+      submit(stream_of(l), ghosts_from(u, l, first, n, true));
+      submit_unless_fault(stream_of(l),
+                          synchronize_tau{of(u, first), l.u.data(), n, m_scheme.effective_gamma()});
+    });
+  }
+
+  void close_step() {
+    submit_unless_fault(m_main,
+                        end_step{m_amount.data(), small(outflow_at), small(clock_at),
+                                 m_others == nullptr ? count() : 0});  // else all parts add it up
+  }
+
+  /// Sets `m_fault` if the step found one. Called before the states are swapped.
+  starling::task<> look_for_fault() {
+    for (int stage = 0; stage < stage_count && !m_fault; ++stage) {
+      const double code = m_host.data()[clock_at + clock_entry::fault + stage];
+      if (code == 0.0) continue;
+      co_await bring_back(after(stage));
+      const index_type cell = find_fault::cell_of(m_state.grid, code);
+      const index_type own = cell / cells_per_subgrid - m_part.first();
+      m_fault = fault{stage, unphysical_in(m_state.data.data() + own * compact.block, cell,
+                                           m_state.step, m_state.time)};
+    }
+  }
+
+  starling::task<> bring_back(array& u) {
+    array staging = m_device.allocate<double>(memory_kind::pinned, m_state.data.size());
+    m_main.copy(staging, u);
+    co_await m_main.completion();
+    std::copy(staging.begin(), staging.end(), m_state.data.begin());
+    std::copy_n(m_host.data() + outflow_at, field_count, m_state.outflow.begin());
+  }
+
+  snapshot m_state;
+  scheme m_scheme;
+  other_parts* m_others;  // null: this is the whole domain
+  partition m_part;
+  starling::device& m_device;
+  int m_lanes_per_vector;
+  kernel_cut m_cut;
+  capture_kind m_capture;
+  work_sizes m_work;
+  int m_batch;
+  starling::stream m_main;
+  device_halos m_halos;
+  // At the start of a step; after its first, then its last stage; after its second stage.
+  std::array<array, 3> m_states;
+  array m_leaving, m_amount, m_speeds, m_faults;
+  array m_partial;  // maxima of a reduction
+  array m_small;    // on the device; m_host has its copy
+  array m_host;
+  array m_host_amount;  // of the last step, if there are other parts
+  bool m_outflow_pending = false;
+  bool m_failed = false;
+  std::optional<fault> m_fault;
+  std::vector<lane> m_lanes;
+  std::array<starling::graph, 2 * (stage_count + 2)> m_graphs;  // two of each, used alternately
+};
+
+}  // namespace
+
+kernel_cut cut_for(kernel_cut wanted, const scheme& numerics, const starling::device& where) {
+  if (wanted != kernel_cut::automatic) return wanted;
+  if (on_processor(where)) return kernel_cut::grouped;
+  const int scratch = numerics.quadrature == quadrature_kind::centre
+                          ? line_flux::scratch_bytes
+                          : slab_reconstruction::scratch_bytes;
+  const bool room = where.properties().group_scratch_bytes >= std::size_t(scratch);
+  return where.backend() == starling::backend_kind::cuda && room ? kernel_cut::fused
+                                                                 : kernel_cut::plain;
+}
+
+std::unique_ptr<simulation> make_resident(starling::runtime& rt, snapshot initial,
+                                          const scheme& numerics, const resident_options& how,
+                                          other_parts* others) {
+  return std::make_unique<resident>(rt, std::move(initial), numerics, how, others);
+}
+
+}  // namespace stars

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// Initial states of successful and failing runs, and the serial driver's results.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <stdexcept>
+
+#include <starling/core.hpp>
+
+#include "placement/serial.hpp"
+#include "placement/simulation.hpp"
+#include "problems/problems.hpp"
+
+namespace stars::test {
+
+inline constexpr double no_limit = std::numeric_limits<double>::infinity();
+
+inline scheme scheme_for(const snapshot& first) {
+  scheme s;
+  s.gamma = first.gamma;
+  return s;
+}
+
+inline snapshot serial(const snapshot& first, const scheme& s, int steps) {
+  serial_driver driver(first, s);
+  for (int i = 0; i < steps; ++i) driver.advance();
+  return driver.state();
+}
+
+inline starling::task<snapshot> advance(simulation& sim, int steps) {
+  for (int i = 0; i < steps; ++i) co_await sim.step(no_limit);
+  co_await sim.finish();
+  co_return co_await sim.gather();
+}
+
+inline void expect_same_bits(const snapshot& a, const snapshot& b) {
+  ASSERT_EQ(a.data.size(), b.data.size());
+  EXPECT_EQ(std::memcmp(a.data.data(), b.data.data(), a.data.size() * sizeof(double)), 0);
+  EXPECT_EQ(a.time, b.time);
+  EXPECT_EQ(a.step, b.step);
+  for (std::size_t f = 0; f < field_count; ++f) EXPECT_EQ(a.outflow[f], b.outflow[f]) << f;
+}
+
+/// Returns the exception that `action` throws.
+template <class Action>
+unphysical_state failure(Action action) {
+  try {
+    action();
+  } catch (const unphysical_state& error) {
+    return error;
+  }
+  throw std::logic_error("no unphysical state was met");
+}
+
+/// The octants of the domain fly apart. In the seventh step the gas between them is gone, in a cell
+/// of each sub-grid at once. A run of ten steps fails.
+inline snapshot rarefied() {
+  constexpr double speed = 3.65;  // at speed 2 the run fails in step 37, at speed 3.8 in step 1
+  snapshot s = make_blast(1);
+  for (int n = 0; n < s.grid.subgrid_count(); ++n)
+    for (int k = 0; k < cells_per_subgrid; ++k) {
+      const triple c{k % edge, k / edge % edge, k / (edge * edge)};
+      const auto put = [&](int f, double v) { s.data[s.index(n, f, c)] = v; };
+      put(field::egas, 1.0 + 1.5 * speed * speed);
+      put(field::tau, 1.0);
+      for (int a = 0; a < 3; ++a) put(field::sx + a, mesh::place(n)[a] == 0 ? -speed : speed);
+    }
+  return s;
+}
+
+/// The end of the serial driver's run: the fault and the state in which it was found.
+struct serial_end {
+  unphysical_state fault;
+  snapshot state;
+};
+inline serial_end serial_failure(const snapshot& first, const scheme& s, int steps) {
+  serial_driver driver(first, s);
+  const unphysical_state fault = failure([&] {
+    for (int i = 0; i < steps; ++i) driver.advance();
+  });
+  return {fault, driver.state()};
+}
+
+/// An inconsistent, violent state. The place of its fault depends on the seed.
+inline snapshot violent(std::uint64_t seed) {
+  snapshot s = make_blast(1);
+  std::uint64_t state = seed * 77777 + 12345;
+  const auto random = [&state] {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    return static_cast<double>(state >> 11) * 0x1p-53;
+  };
+  for (int n = 0; n < s.grid.subgrid_count(); ++n)
+    for (int k = 0; k < cells_per_subgrid; ++k) {
+      const triple c{k % edge, k / edge % edge, k / (edge * edge)};
+      const auto put = [&](int f, double v) { s.data[s.index(n, f, c)] = v; };
+      const double rho = 0.02 + random();
+      put(field::rho, rho);
+      put(field::species, rho);
+      double kinetic = 0.0;
+      for (int a = 0; a < 3; ++a) {
+        const double momentum = rho * 6 * (random() - 0.5);
+        put(field::sx + a, momentum);
+        kinetic += 0.5 * momentum * momentum / rho;
+      }
+      const double thermal = 0.1 + random();
+      put(field::egas, thermal + kinetic);
+      put(field::tau, std::pow(thermal, 1 / 1.4));
+    }
+  return s;
+}
+
+}  // namespace stars::test

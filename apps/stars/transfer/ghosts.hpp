@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// Ghost cells from neighbours and from the domain's boundaries.
+#pragma once
+
+#include <cstring>
+#include <type_traits>
+
+#include "kernel/lanes.hpp"
+#include "mesh/ghost_regions.hpp"
+#include "mesh/layout.hpp"
+
+namespace stars {
+
+/// Returns the source of the ghosts in direction `d`, with the mutation "one direction skipped".
+constexpr ghost_source source_with(int dropped_direction, const mesh& grid, int id, int d,
+                                   boundary_kind kind) {
+  if (d != dropped_direction) return grid.source(id, d, kind);
+  const triple v = direction_vector(d);
+  ghost_source s{id, {}};
+  for (int a = 0; a < 3; ++a) s.rule[a] = v[a] == 0 ? axis_rule::inside : axis_rule::zero_gradient;
+  return s;
+}
+
+/// Converts the fields of source cells to those of ghost cells beyond the domain, in place. `from`
+/// and `to` are the positions of their centres.
+struct boundary_transform {
+  triple direction;
+  axis_rule rule[3];
+
+  template <class V>
+  constexpr void operator()(V (&u)[field_count], const V (&from)[3], const V (&to)[3]) const {
+    using o = ops<V>;
+    const V zero = V(0.0);
+    V s[3] = {u[field::sx], u[field::sy], u[field::sz]};
+    V spin[3];
+    for (int a = 0; a < 3; ++a) {
+      const int b = (a + 1) % 3, c = (a + 2) % 3;
+      spin[a] = u[field::lx + a] - (from[b] * s[c] - from[c] * s[b]);
+    }
+    V removed = zero;
+    for (int a = 0; a < 3; ++a) {
+      if (rule[a] == axis_rule::zero_gradient) {
+        const auto inward = V(double(direction[a])) * s[a] < zero;
+        removed = removed + o::select(inward, s[a] * s[a], zero);
+        s[a] = o::select(inward, zero, s[a]);
+      } else if (rule[a] == axis_rule::mirror) {  // the spin is an axial vector
+        s[a] = -s[a];
+        spin[(a + 1) % 3] = -spin[(a + 1) % 3];
+        spin[(a + 2) % 3] = -spin[(a + 2) % 3];
+      }
+    }
+    u[field::egas] = u[field::egas] - V(0.5) * removed / u[field::rho];
+    for (int a = 0; a < 3; ++a) {
+      const int b = (a + 1) % 3, c = (a + 2) % 3;
+      u[field::sx + a] = s[a];
+      u[field::lx + a] = spin[a] + (to[b] * s[c] - to[c] * s[b]);
+    }
+  }
+};
+
+/// Fills `count` sub-grids with their ghost cells, from the interiors around them.
+///
+/// Two forms with the same bits. One index for each cell, range (2744, 1, count). Or, with `sweep`,
+/// one vector for each sub-grid, range (width, 1, count): direction by direction in whole rows. The
+/// call with x = 0 does all the work.
+struct ghost_fill {
+  const double* from;  ///< [slots][15][512]
+  double* to;          ///< [count][15][14^3], sub-grids from number `first` on
+  mesh grid;
+  boundary_kind boundary;
+  int dropped_direction;  ///< of the mutation "one direction skipped"; -1: none
+  int first;
+  int count;
+  bool energy_only;  ///< field egas only: `to` is [count][14^3]
+  int sweep;         ///< 0, or the lanes of the vectors that sweep
+  /// The slot of each sub-grid, if `from` holds a part of the domain; null: slot n is sub-grid n.
+  const int* slots = nullptr;
+
+  static constexpr int host_grain = 64;  ///< for sweeps: eight sub-grids with eight lanes
+
+  constexpr extent range() const { return {sweep > 0 ? sweep : ghosted_cells, 1, count}; }
+  /// For a kernel without `sweep`.
+  template <class Index>
+  constexpr void operator()(Index i) const {
+    const auto [at, v, s] = cell_of(i.x, i.z);
+    if (!s.plain()) return transform<double>(v, s, at, i.z);
+    const double* in = from + compact_at(slot_of(s), first_field(), at.x - edge * v.x,
+                                         at.y - edge * v.y, at.z - edge * v.z);
+    double* out = place(i.z, at);
+    for (int f = 0; f < fields(); ++f) out[f * ghosted.field] = in[f * compact.field];
+  }
+  /// Returns all fields of a cell in `u`. `cell` is its number in a sub-grid with ghosts.
+  constexpr void gather(int cell, int n, double (&u)[field_count]) const {
+    const auto [at, v, s] = cell_of(cell, n);
+    const triple c = {source_cell(at.x, v.x, s.rule[0]), source_cell(at.y, v.y, s.rule[1]),
+                      source_cell(at.z, v.z, s.rule[2])};
+    const double* in = from + compact_at(slot_of(s), 0, c.x, c.y, c.z);
+    for (int f = 0; f < field_count; ++f) u[f] = in[f * compact.field];
+    if (!s.plain()) transform_cell<double>(v, s, c, at, n, u);
+  }
+  /// For a kernel with `sweep`.
+  template <class V, class Index>
+  constexpr void lanes(Index i) const {
+    if (i.x != 0) return;
+    for (int k = 0; k < 9; ++k) fill_rows<V>(k % 3 - 1, k / 3 - 1, i.z);
+  }
+
+ private:
+  static constexpr int side(int i) { return i < 0 ? -1 : i >= edge ? 1 : 0; }
+  /// A cell of a sub-grid with ghosts: its position, the direction in which it is, and its source.
+  struct fed_cell {
+    triple at, side;
+    ghost_source source;
+  };
+  constexpr fed_cell cell_of(int cell, int n) const {
+    const triple at = {cell % ghosted_edge - ghost_width,
+                       cell / ghosted_edge % ghosted_edge - ghost_width,
+                       cell / ghosted.plane - ghost_width};
+    const triple v = {side(at.x), side(at.y), side(at.z)};
+    return {at, v, source_of(v, n)};
+  }
+  constexpr int slot_of(const ghost_source& s) const {
+    return slots == nullptr ? s.subgrid : slots[s.subgrid];
+  }
+  constexpr int fields() const { return energy_only ? 1 : field_count; }
+  constexpr int first_field() const { return energy_only ? field::egas : 0; }
+  /// Returns the address of the first field of a cell.
+  constexpr double* place(int n, triple c) const {
+    return to + index_type{n} * (energy_only ? ghosted.field : ghosted.block) +
+           ghosted_at(0, 0, c.x, c.y, c.z);
+  }
+  constexpr ghost_source source_of(triple v, int n) const {
+    if (v == triple{}) return {first + n, {}};
+    return source_with(dropped_direction, grid, first + n, direction_index(v), boundary);
+  }
+
+  /// Fills whole rows, from three sources.
+  template <class V>
+  constexpr void fill_rows(int vy, int vz, int n) const {
+    const double* in[3] = {};  // portions of rows that are copied unchanged
+    for (int k = 0; k < 3; ++k) {
+      const triple v = {k - 1, vy, vz};
+      const ghost_source s = source_of(v, n);
+      if (s.plain()) {
+        in[k] = from + compact_at(slot_of(s), first_field(), ghost_begin(v.x) - edge * v.x,
+                                  ghost_begin(vy) - edge * vy, ghost_begin(vz) - edge * vz);
+      } else {
+        transform_region<V>(v, s, n);
+      }
+    }
+    copy_rows(in, place(n, {-ghost_width, ghost_begin(vy), ghost_begin(vz)}), ghost_size(vy),
+              ghost_size(vz));
+  }
+  constexpr void copy_rows(const double* const (&in)[3], double* out, int rows, int planes) const {
+    const int most = fields();  // a copy: stores might change members
+    const double *left = in[0], *middle = in[1], *right = in[2];
+    const auto copy = [](double* to_row, const double* from_row, index_type at, auto cells) {
+      if (from_row != nullptr) std::memcpy(to_row, from_row + at, cells * sizeof(double));
+    };
+    for (int f = 0; f < most; ++f) {
+      for (int z = 0; z < planes; ++z) {
+        index_type at = f * compact.field + z * compact.plane;
+        double* row = out + f * ghosted.field + z * ghosted.plane;
+        for (int y = 0; y < rows; ++y, at += compact.row, row += ghosted.row) {
+          copy(row, left, at, std::integral_constant<int, ghost_width>());
+          copy(row + ghost_width, middle, at, std::integral_constant<int, edge>());
+          copy(row + ghost_width + edge, right, at, std::integral_constant<int, ghost_width>());
+        }
+      }
+    }
+  }
+
+  template <class V>
+  [[gnu::flatten]] constexpr void transform_region(triple v, const ghost_source& s, int n) const {
+    const triple at = {ghost_begin(v.x), ghost_begin(v.y), ghost_begin(v.z)};
+    for (int z = at.z; z < at.z + ghost_size(v.z); ++z) {
+      for (int y = at.y; y < at.y + ghost_size(v.y); ++y) {
+        if (v.x == 0) {
+          for (int x = 0; x < edge; x += ops<V>::width) transform<V>(v, s, {x, y, z}, n);
+        } else {
+          for (int x = at.x; x < at.x + ghost_width; ++x) transform<double>(v, s, {x, y, z}, n);
+        }
+      }
+    }
+  }
+
+  /// The general case: cells beyond the domain; a vector of them only if v.x = 0.
+  template <class V>
+  constexpr void transform(triple v, const ghost_source& s, triple at, int n) const {
+    using o = ops<V>;
+    const triple c = {source_cell(at.x, v.x, s.rule[0]), source_cell(at.y, v.y, s.rule[1]),
+                      source_cell(at.z, v.z, s.rule[2])};
+    const double* in = from + compact_at(slot_of(s), 0, c.x, c.y, c.z);
+    V u[field_count];
+    // With energy_only the tracer is not read: its owner may be re-setting it.
+    for (int f = 0; f < field_count; ++f)
+      u[f] = energy_only && f == field::tau ? V(0.0) : o::load(in + f * compact.field);
+    transform_cell<V>(v, s, c, at, n, u);
+    double* out = place(n, at);
+    if (energy_only) return o::store(out, u[field::egas]);
+    for (int f = 0; f < field_count; ++f) o::store(out + f * ghosted.field, u[f]);
+  }
+  /// Converts the fields of the source cell `c` to those of the cell `at` beyond the domain.
+  template <class V>
+  constexpr void transform_cell(triple v, const ghost_source& s, triple c, triple at, int n,
+                                V (&u)[field_count]) const {
+    const V zero = V(0.0);
+    const auto centres = [&](int subgrid, triple cell, V(&p)[3]) {
+      const triple g = mesh::place(subgrid);
+      p[0] = centre(g.x * edge + cell.x, ops<V>::iota());
+      p[1] = centre(g.y * edge + cell.y, zero);
+      p[2] = centre(g.z * edge + cell.z, zero);
+    };
+    V there[3], here[3];
+    centres(s.subgrid, c, there);
+    centres(first + n, at, here);
+    boundary_transform{v, {s.rule[0], s.rule[1], s.rule[2]}}(u, there, here);
+  }
+  /// Returns mesh::centre of the cells from `cell` on.
+  template <class V>
+  constexpr V centre(int cell, V lane) const {
+    const int n = grid.cells_per_edge();
+    return (V(2.0) * lane + V(double(2 * cell + 1 - n))) * V(grid.xscale / n);
+  }
+};
+
+/// Returns the kernel for one sub-grid with ghosts, `width` lanes at a time: all fields, or only
+/// its energy. `from` is laid out like the data of `like`, or in `slots`.
+inline ghost_fill ghosts_of(const double* from, const snapshot& like, int dropped_direction,
+                            int subgrid, int width, double* to, bool energy_only = false,
+                            const int* slots = nullptr) {
+  return {from,    to, like.grid,   like.boundary,         dropped_direction,
+          subgrid, 1,  energy_only, width > 1 ? width : 0, slots};
+}
+
+}  // namespace stars
