@@ -38,11 +38,10 @@ struct face_point {
 /// cache suffices for all three axes, and within a plane point by point, so that states are read in
 /// long runs. The call with x = 0 does all the work. Vectors may have up to eight lanes.
 struct flux {
-  const double* points;  ///< [count][26][17][736] from reconstruction
-  double* fluxes;        ///< [count][3][15][576]
-  double* speeds;        ///< [count][3][576]
-  mesh grid;
-  int first;
+  const double* points;         ///< [count][26][17][736] from reconstruction
+  double* fluxes;               ///< [count][3][15][576]
+  double* speeds;               ///< [count][3][576]
+  const subgrid_frame* frames;  ///< [count]
   int count;
   int quadrature;    ///< number of the nine points that are used
   double weight[3];  ///< of the centre, an edge midpoint, a vertex
@@ -180,7 +179,7 @@ struct flux {
   [[gnu::always_inline]] constexpr void add_plane(int z, int n, States in, Absent absent) const {
     if (Axis != 2 && z == edge) return;
     constexpr int faces = Axis == 2 ? edge * edge : (edge + 1) * edge;
-    const mesh::frame frame = grid.frame_of(first + n);
+    const subgrid_frame frame = frames[n];
     for (int k = 0; k < faces; k += ops<V>::width)
       add_points<V, Axis, First, End>(z * faces + k, n, frame, in, absent);
   }
@@ -189,7 +188,7 @@ struct flux {
   template <int Axis>
   constexpr void run(int face, int n) const {
     const place<double> f = place_of<double, Axis>(face);
-    const mesh::frame frame = grid.frame_of(first + n);
+    const subgrid_frame frame = frames[n];
     double sum[field_count] = {}, fastest = 0.0;
     for (int q = 0; q < quadrature; ++q) {
       const triple d = with_axis<Axis>(face_point::of(q), 1);
@@ -231,7 +230,7 @@ struct flux {
   /// returns whether a carried field is zero everywhere. All shares are computed before all sums,
   /// so that their chains of dependent operations, each with a division, overlap.
   template <class V, int Axis, int First, int End, class States, class Absent>
-  [[gnu::always_inline]] constexpr void add_points(int face, int n, const mesh::frame& frame,
+  [[gnu::always_inline]] constexpr void add_points(int face, int n, const subgrid_frame& frame,
                                                    States states_in, Absent absent) const {
     using o = ops<V>;
     double* out = fluxes + index_type{n} * flux_block + Axis * field_count * face_count + face;
@@ -277,7 +276,7 @@ struct flux {
 
   /// Returns the position of the point in direction d of a cell on the face's lower side.
   template <class V, int Axis>
-  static constexpr position<V> points_of(const place<V>& f, triple d, const mesh::frame& in) {
+  static constexpr position<V> points_of(const place<V>& f, triple d, const subgrid_frame& in) {
     const auto at = [&in](V cell, int component, int axis) {
       const double half = axis == Axis ? 0.0 : component + 1.0;
       return ((V(2.0) * cell + V(half)) + V(in.lower[axis])) * V(in.half_dx);

@@ -102,11 +102,10 @@ struct line_flux {
   }
   /// Converts the ends of profiles to a state, in place.
   constexpr void finish(double* state, triple at, triple d, int n) const {
-    states.finish<double>(
-        [&](int f) { return state[f * cells]; },
-        [&](int f, double value) { state[f * cells] = value; },
-        reconstruction::point_position<double>(double(at.x), double(at.y), double(at.z), d,
-                                               states.grid.frame_of(states.first + n)));
+    states.finish<double>([&](int f) { return state[f * cells]; },
+                          [&](int f, double value) { state[f * cells] = value; },
+                          reconstruction::point_position<double>(
+                              double(at.x), double(at.y), double(at.z), d, states.frames[n]));
   }
 
   /// Computes the flux through the face above a cell.
@@ -117,9 +116,8 @@ struct line_flux {
     const flux::place<double> f{x, y, z, 0, double(x), double(y), double(z)};
     const triple d = flux::with_axis<Axis>(face_point::of(0), 1);
     double sum[field_count] = {}, fastest = 0.0;
-    fluxes.add_point<Axis>(
-        {left, cells}, {right, cells}, fluxes.weight_of(0),
-        flux::points_of<double, Axis>(f, d, fluxes.grid.frame_of(fluxes.first + n)), sum, fastest);
+    fluxes.add_point<Axis>({left, cells}, {right, cells}, fluxes.weight_of(0),
+                           flux::points_of<double, Axis>(f, d, fluxes.frames[n]), sum, fastest);
     fluxes.store<Axis>(x + nx * (y + ny * z), n, sum, fastest);
   }
 };

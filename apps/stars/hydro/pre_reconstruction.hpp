@@ -11,10 +11,9 @@ namespace stars {
 /// Kernel 3: computes rho, internal energy, tau, pot/rho, velocity relative to the grid, spin per
 /// mass, mass fractions. In place if `w == u`. Range (2744, 1, count).
 struct pre_reconstruction {
-  const double* u;  ///< [count][15][14^3] conserved
-  double* w;        ///< [count][15][14^3]
-  mesh grid;
-  int first;  ///< number of the first sub-grid
+  const double* u;              ///< [count][15][14^3] conserved
+  double* w;                    ///< [count][15][14^3]
+  const subgrid_frame* frames;  ///< [count]
   int count;
   double omega;
 
@@ -40,7 +39,7 @@ struct pre_reconstruction {
   /// stores a variable.
   template <class V, class Get, class Put>
   constexpr void convert(Get get, Put put, int cell, int n) const {
-    const position<V> r = position_of<V>(cell, first + n);
+    const position<V> r = position_of<V>(cell, frames[n]);
     const V rho = get(field::rho);
     const V inverse = V(1.0) / rho;
     const V vx = get(field::sx) * inverse, vy = get(field::sy) * inverse,
@@ -68,8 +67,7 @@ struct pre_reconstruction {
   };
   /// Lanes continue across rows and planes, so the position is computed from the cell's number.
   template <class V>
-  constexpr position<V> position_of(int cell, int id) const {
-    const mesh::frame in = grid.frame_of(id);
+  constexpr position<V> position_of(int cell, const subgrid_frame& in) const {
     const V flat = V(static_cast<double>(cell)) + ops<V>::iota();
     const V z = nearest((flat - V(97.5)) * V(1.0 / 196.0));
     const V in_plane = flat - z * V(196.0);

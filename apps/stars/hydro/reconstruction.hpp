@@ -20,11 +20,10 @@ namespace stars {
 /// the states, box by box. The call with x = 0 does all the work.
 /// nearest cache, and then the states, box by box. The call with x = 0 does all the work.
 struct reconstruction {
-  const double* w;     ///< [count][15][14^3] from pre_reconstruction
-  const double* jump;  ///< [count][13][10^3] from discontinuity_2
-  double* points;      ///< [count][26][17][736]
-  mesh grid;
-  int first;
+  const double* w;              ///< [count][15][14^3] from pre_reconstruction
+  const double* jump;           ///< [count][13][10^3] from discontinuity_2
+  double* points;               ///< [count][26][17][736]
+  const subgrid_frame* frames;  ///< [count]
   int count;
   int sweep;        ///< 0, or the lanes of the vectors that sweep
   bool parabolic;   ///< false: minmod-limited linear profiles for every field
@@ -130,8 +129,7 @@ struct reconstruction {
       double* out = states(direction, n) + b.place(at.x, at.y, at.z);
       finish<V>([&](int k) { return raw[k]; },
                 [&](int k, V value) { ops<V>::store(out + k * box_size, value); },
-                point_position<V>(V(double(at.x)), V(double(at.y)), V(double(at.z)), v,
-                                  grid.frame_of(first + n)));
+                point_position<V>(V(double(at.x)), V(double(at.y)), V(double(at.z)), v, frames[n]));
     };
     store(d, pair, up);
     store(back, opposite(pair), down);
@@ -319,7 +317,7 @@ struct reconstruction {
     const triple v = direction_vector(direction);
     const box b(v);
     const double plane = b.nx * b.ny, row = b.nx;
-    const mesh::frame frame = grid.frame_of(first + n);
+    const subgrid_frame frame = frames[n];
     ends<V> raw[field_count];
     alignas(64) double values[field_count][ops<V>::width];
     for (int f = 0; f < field_count; ++f) {
@@ -347,7 +345,7 @@ struct reconstruction {
 
   /// Returns the position of the point in direction v of the cell (x, y, z) of a sub-grid.
   template <class V>
-  static constexpr position<V> point_position(V x, V y, V z, triple v, const mesh::frame& in) {
+  static constexpr position<V> point_position(V x, V y, V z, triple v, const subgrid_frame& in) {
     const auto at = [&in](V cell, int lean, int axis) {
       return (V(2.0) * cell + V(in.lower[axis] + (1.0 + lean))) * V(in.half_dx);
     };

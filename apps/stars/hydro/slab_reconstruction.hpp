@@ -126,7 +126,7 @@ struct slab_reconstruction {
     states.finish_flow<double>(
         get, [&](int f, double value) { out[f * box_size] = value; },
         reconstruction::point_position<double>(double(cell.x), double(cell.y), double(cell.z), v,
-                                               states.grid.frame_of(states.first + n)));
+                                               states.frames[n]));
   }
 
   template <bool Parabolic>

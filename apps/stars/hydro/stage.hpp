@@ -32,9 +32,9 @@ struct stage_kernels {
   flux fluxes;
 };
 
-/// `width` is the number of lanes of the vectors that run the kernels (at most 8), or 1 for one
-/// index at a time.
-constexpr stage_kernels make_stage(const stage_arrays& a, const mesh& grid, int first, int count,
+/// `frames` are those of the `count` sub-grids, in memory that the kernels can read; `width` is the
+/// number of lanes of the vectors that run the kernels (at most 8), or 1 for one index at a time.
+constexpr stage_kernels make_stage(const stage_arrays& a, const subgrid_frame* frames, int count,
                                    const scheme& s, int width) {
   const double gamma = s.effective_gamma();
   const int pitch = padded(ring_edge, width);
@@ -44,14 +44,13 @@ constexpr stage_kernels make_stage(const stage_arrays& a, const mesh& grid, int 
   return {
       {a.u, a.pressure, count, gamma},
       {a.pressure, a.jump, count, pitch, gamma, one_point},
-      {a.u, a.w, grid, first, count, s.omega},
-      {a.w, a.jump, a.points, grid, first, count, width > 1 ? width : 0, parabolic, one_point,
-       gamma, s.omega},
+      {a.u, a.w, frames, count, s.omega},
+      {a.w, a.jump, a.points, frames, count, width > 1 ? width : 0, parabolic, one_point, gamma,
+       s.omega},
       {a.points,
        a.fluxes,
        a.speeds,
-       grid,
-       first,
+       frames,
        count,
        centre_only ? 1 : face_point::count,
        {one_point ? 1.0 : 16.0 / 36.0, 4.0 / 36.0, 1.0 / 36.0},

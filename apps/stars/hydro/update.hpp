@@ -43,11 +43,11 @@ struct unless_fault {
 
 /// rate = -div F + rotating-frame sources. Range (512, 1, count).
 struct divergence {
-  const double* fluxes;  ///< [count][3][15][576]
-  const double* u;       ///< [count][15][512], for the sources
-  double* rate;          ///< [count][15][512]
+  const double* fluxes;         ///< [count][3][15][576]
+  const double* u;              ///< [count][15][512], for the sources
+  double* rate;                 ///< [count][15][512]
+  const subgrid_frame* frames;  ///< [count]
   int count;
-  double inverse_dx;
   double omega;
 
   constexpr extent range() const { return {cells_per_subgrid, 1, count}; }
@@ -66,13 +66,14 @@ struct divergence {
     const int fx = x + 9 * (y + 8 * z), fy = x + 8 * (y + 9 * z), fz = x + 8 * (y + 8 * z);
     const double* in = fluxes + index_type{n} * flux_block;
     double* out = rate + index_type{n} * compact.block + cell;
+    const V inverse_dx = V(frames[n].inverse_dx);
     for (int f = 0; f < field_count; ++f) {
       const double* a = in + f * face_count + fx;
       const double* b = in + (field_count + f) * face_count + fy;
       const double* c = in + (2 * field_count + f) * face_count + fz;
       const V sum = ((o::load(a) - o::load(a + 1)) + (o::load(b) - o::load(b + edge))) +
                     (o::load(c) - o::load(c + edge * edge));
-      o::store(out + f * compact.field, sum * V(inverse_dx));
+      o::store(out + f * compact.field, sum * inverse_dx);
     }
     if (omega != 0.0) rotate<V>(out, u + index_type{n} * compact.block + cell);
   }
@@ -91,32 +92,28 @@ struct divergence {
   }
 };
 
-/// Sums the outward flux times face area over the domain's faces, for each sub-grid and field; zero
-/// if the sub-grid does not touch the boundary. Range (15, 1, count).
+/// Sums the outward flux times face area over the open faces of the domain, for each sub-grid and
+/// field; zero if the sub-grid has none. Range (15, 1, count).
 struct outflow_rate {
-  const double* fluxes;  ///< [count][3][15][576]
-  double* leaving;       ///< [count][15]
-  mesh grid;
-  int first;
+  const double* fluxes;         ///< [count][3][15][576]
+  double* leaving;              ///< [count][15]
+  const subgrid_frame* frames;  ///< [count]
   int count;
-  boundary_kind boundary;
 
   static constexpr int block_size = 32;  ///< few threads with long chains: distribute them
 
   constexpr extent range() const { return {field_count, 1, count}; }
   template <class Index>
   constexpr void operator()(Index i) const {
-    const triple p = mesh::place(first + i.z);
+    const subgrid_frame& at = frames[i.z];
     const double* in = fluxes + index_type{i.z} * flux_block + i.x * face_count;
     double sum = 0.0;
-    if (boundary != boundary_kind::periodic) {
-      for (int axis = 0; axis < 3; ++axis) {
-        const double* face = in + axis * field_count * face_count;
-        if (p[axis] == 0) sum -= side(face, axis, 0);
-        if (p[axis] == grid.subgrids_per_edge() - 1) sum += side(face, axis, edge);
-      }
+    for (int axis = 0; axis < 3; ++axis) {
+      const double* face = in + axis * field_count * face_count;
+      if (at.open(axis, 0)) sum -= side(face, axis, 0);
+      if (at.open(axis, 1)) sum += side(face, axis, edge);
     }
-    leaving[index_type{i.z} * field_count + i.x] = sum * (grid.dx() * grid.dx());
+    leaving[index_type{i.z} * field_count + i.x] = sum * (at.dx() * at.dx());
   }
 
  private:
@@ -261,10 +258,9 @@ struct apply_floors {
 /// which one of them is NaN: 0 without such a cell, otherwise a number that is largest for the
 /// first such cell. Range (64, 1, count).
 struct find_fault {
-  const double* u;  ///< [count][15][512]
-  double* faults;   ///< [count][64]
-  mesh grid;
-  int first;
+  const double* u;           ///< [count][15][512]
+  double* faults;            ///< [count][64]
+  std::ptrdiff_t remaining;  ///< cells of the domain from the first of these sub-grids on
   int count;
 
   constexpr extent range() const { return {edge * edge, 1, count}; }
@@ -274,14 +270,15 @@ struct find_fault {
     double code = 0.0;
     for (int x = edge - 1; x >= 0; --x) {
       const bool good = row[x] > 0.0 && row[x + field::tau * compact.field] >= 0.0;
-      const std::ptrdiff_t cell = std::ptrdiff_t{first + i.z} * cells_per_subgrid + i.x * edge + x;
-      if (!good) code = static_cast<double>(grid.cell_count() - cell);
+      const std::ptrdiff_t cell = std::ptrdiff_t{i.z} * cells_per_subgrid + i.x * edge + x;
+      if (!good) code = static_cast<double>(remaining - cell);
     }
     faults[index_type{i.z} * (edge * edge) + i.x] = code;
   }
-  /// Returns the cell (sub-grid times 512 plus position in it) of a code other than 0.
-  static constexpr std::ptrdiff_t cell_of(const mesh& grid, double code) {
-    return grid.cell_count() - static_cast<std::ptrdiff_t>(code);
+  /// Returns the cell (sub-grid times 512 plus position in it) of a code other than 0, in a domain
+  /// of `cells` cells.
+  static constexpr std::ptrdiff_t cell_of(std::ptrdiff_t cells, double code) {
+    return cells - static_cast<std::ptrdiff_t>(code);
   }
 };
 

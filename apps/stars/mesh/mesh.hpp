@@ -69,11 +69,26 @@ enum class axis_rule : std::int8_t { inside, wrap, zero_gradient, mirror };
 
 /// The source of the ghost cells in one direction.
 struct ghost_source {
-  int subgrid = 0;  ///< whose interior is read; may be the sub-grid of the ghosts
+  int slot = 0;  ///< of the sub-grid whose interior is read; may be that of the ghosts
   axis_rule rule[3] = {axis_rule::inside, axis_rule::inside, axis_rule::inside};
   constexpr bool plain() const {
     return rule[0] == axis_rule::inside && rule[1] == axis_rule::inside &&
            rule[2] == axis_rule::inside;
+  }
+};
+
+/// Where a sub-grid is. A point `half` half-cells from its lower corner has the coordinate
+/// (half + lower) * half_dx along an axis. The sum is exact and the product is rounded once, so
+/// that all sub-grids agree bitwise, also those of other levels.
+struct subgrid_frame {
+  double lower[3];
+  double half_dx;
+  double inverse_dx;
+  unsigned open_faces;  ///< bit 2 axis + side: the face is one of the domain, and not periodic
+
+  constexpr double dx() const { return 2.0 * half_dx; }
+  constexpr bool open(int axis, int side) const {
+    return (open_faces >> (2 * axis + side) & 1u) != 0;
   }
 };
 
@@ -108,16 +123,18 @@ struct mesh {
   }
   constexpr double centre(int global_cell) const { return coordinate(2 * global_cell + 1); }
 
-  /// Positions in a sub-grid: (half + lower) * half_dx along each axis, `half` half-cells from its
-  /// lower corner. The sum is exact, so that the results equal `coordinate`.
-  struct frame {
-    double lower[3], half_dx;
-  };
-  constexpr frame frame_of(int id) const {
+  /// Returns the frame of sub-grid `id`; beyond its open faces there is a boundary of this kind.
+  constexpr subgrid_frame frame_of(int id, boundary_kind kind) const {
     const triple p = place(id);
     const int n = cells_per_edge();
-    const auto lower = [n](int subgrid) { return static_cast<double>(2 * edge * subgrid - n); };
-    return {{lower(p.x), lower(p.y), lower(p.z)}, xscale / n};
+    subgrid_frame f{{}, xscale / n, 1.0 / dx(), 0};
+    for (int a = 0; a < 3; ++a) {
+      f.lower[a] = static_cast<double>(2 * edge * p[a] - n);
+      if (kind == boundary_kind::periodic) continue;
+      if (p[a] == 0) f.open_faces |= 1u << (2 * a);
+      if (p[a] == subgrids_per_edge() - 1) f.open_faces |= 2u << (2 * a);
+    }
+    return f;
   }
 
   /// Returns the neighbour in direction `d`, or -1 beyond a domain face that is not periodic.
@@ -133,7 +150,7 @@ struct mesh {
   }
 
   /// Returns the source of the ghost cells of sub-grid `id` in direction `d`, domain faces
-  /// included.
+  /// included; slots are numbers of sub-grids.
   constexpr ghost_source source(int id, int d, boundary_kind kind) const {
     const triple p = place(id), v = direction_vector(d);
     ghost_source s;
@@ -148,7 +165,7 @@ struct mesh {
                                                       : axis_rule::zero_gradient;
       q[a] = wraps ? (q[a] + n) % n : p[a];
     }
-    s.subgrid = id_of({q[0], q[1], q[2]});
+    s.slot = id_of({q[0], q[1], q[2]});
     return s;
   }
 

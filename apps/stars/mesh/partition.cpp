@@ -54,12 +54,12 @@ partition::partition(const mesh& grid, boundary_kind boundary, int parts, int nu
   for (int n = m_first; n < m_first + m_count; ++n)
     for (int d = 0; d < direction_count; ++d) {
       const ghost_source s = grid.source(n, d, boundary);
-      if (is_own(s.subgrid)) continue;
-      const int other = part_of(s.subgrid);
-      add_sources(read[{other, s.subgrid}], s, d);
+      if (is_own(s.slot)) continue;
+      const int other = part_of(s.slot);
+      add_sources(read[{other, s.slot}], s, d);
       // A part that is read reads back: directions come in opposite pairs.
       for (int back = 0; back < direction_count; ++back)
-        if (const ghost_source own = grid.source(s.subgrid, back, boundary); own.subgrid == n)
+        if (const ghost_source own = grid.source(s.slot, back, boundary); own.slot == n)
           add_sources(shown[{other, n}], own, back);
     }
   m_slots.assign(std::size_t(grid.subgrid_count()), -1);

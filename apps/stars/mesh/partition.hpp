@@ -43,9 +43,10 @@ class partition {
   [[nodiscard]] int subgrid_in(int slot) const {
     return slot < m_count ? m_first + slot : m_read[std::size_t(slot - m_count)];
   }
-  /// Returns the slots by number of sub-grid; -1 if the part has no slot for it. Empty for the
-  /// whole domain.
-  [[nodiscard]] const std::vector<int>& slots() const { return m_slots; }
+  /// Returns the slot of a sub-grid; -1 if the part has none.
+  [[nodiscard]] int slot_of(int subgrid) const {
+    return m_slots.empty() ? subgrid : m_slots[std::size_t(subgrid)];
+  }
   /// Returns the halos with the parts whose sub-grids this part reads, by their number. These parts
   /// also read its sub-grids.
   [[nodiscard]] const std::vector<halo>& halos() const { return m_halos; }
@@ -60,7 +61,7 @@ class partition {
   int m_first = 0;
   int m_count;
   std::vector<int> m_read;
-  std::vector<int> m_slots;
+  std::vector<int> m_slots;  // by number of sub-grid; empty: slots are these numbers
   std::vector<halo> m_halos;
 };
 

@@ -23,15 +23,11 @@ class device_halos {
   device_halos(starling::device& where, starling::stream& at, other_parts* others)
       : m_others(others) {
     if (others == nullptr) return;
-    m_slots = apps::upload(where, at, others->mine().slots());
     for (const halo& h : others->mine().halos())
       m_halos.push_back({apps::upload(where, at, h.outgoing), apps::upload(where, at, h.incoming),
                          where.allocate<double>(starling::memory_kind::device,
                                                 size(h.outgoing_cells, halo_fields::all))});
   }
-
-  /// Returns the slots by number of sub-grid; null for the whole domain.
-  [[nodiscard]] const int* slots() const { return m_others == nullptr ? nullptr : m_slots.data(); }
 
   /// Exchanges halos of `state` after the work already submitted to `at`. Completes when later work
   /// on `at` will find the received cells in `state`.
@@ -64,7 +60,6 @@ class device_halos {
   }
 
   other_parts* m_others;
-  starling::buffer<int> m_slots;
   std::vector<on_device> m_halos;
 };
 

@@ -80,6 +80,9 @@ class resident final : public simulation {
         m_cut(cut_for(how.cut, numerics, m_device)), m_capture(how.capture),
         m_work(m_cut, numerics.quadrature), m_batch(batch_size(how.aggregate)),
         m_main(m_device.make_stream()),
+        m_tables(m_state.grid, m_state.boundary, m_part, numerics.error.dropped_direction),
+        m_frames(apps::upload(m_device, m_main, m_tables.frames)),
+        m_sources(apps::upload(m_device, m_main, m_tables.sources)),
         m_halos(m_device, m_main, others), m_states{allocate_state(), allocate_state(),
                                                     allocate_state()},
         m_leaving(allocate(field_count)), m_amount(allocate(field_count)),
@@ -147,8 +150,10 @@ class resident final : public simulation {
 
   /// Returns the number of own sub-grids, which are numbered from 0 on.
   [[nodiscard]] int count() const { return m_part.count(); }
-  /// Returns the number in the domain of own sub-grid n.
-  [[nodiscard]] int number(int n) const { return m_part.first() + n; }
+  /// Returns the cells of the domain from own sub-grid n on.
+  [[nodiscard]] std::ptrdiff_t remaining(int n) const {
+    return m_state.grid.cell_count() - std::ptrdiff_t{m_part.first() + n} * cells_per_subgrid;
+  }
   [[nodiscard]] double* small(std::size_t at) { return m_small.data() + at; }
   [[nodiscard]] array allocate(int block) {
     return m_device.allocate<double>(memory_kind::device, lane::size(count(), block));
@@ -306,16 +311,10 @@ class resident final : public simulation {
   }
 
   [[nodiscard]] ghost_fill ghosts_from(array& from, lane& to, int first, int n, bool energy_only) {
-    return {from.data(),
-            to.u.data(),
-            m_state.grid,
-            m_state.boundary,
-            m_scheme.error.dropped_direction,
-            number(first),
-            n,
-            energy_only,
-            m_lanes_per_vector > 1 ? m_lanes_per_vector : 0,
-            m_halos.slots()};
+    return {from.data(),     to.u.data(),
+            m_frames.data(), m_sources.data() + index_type{first} * direction_count,
+            first,           n,
+            energy_only,     m_lanes_per_vector > 1 ? m_lanes_per_vector : 0};
   }
 
   /// Return the state before a stage and the state after it.
@@ -326,18 +325,18 @@ class resident final : public simulation {
   /// determined. In the first stage it is not: rates are stored in the memory of the next state.
   void find_fluxes(int stage) {
     in_batches([this, stage](lane& l, int first, int n) {
+      const subgrid_frame* frames = m_frames.data() + first;
       double* speeds = m_speeds.data() + index_type{first} * speed_block;
-      const stage_kernels k =
-          make_stage({l.u.data(), l.u.data(), l.pressure.data(), l.jump.data(), l.points.data(),
-                      l.fluxes.data(), speeds},
-                     m_state.grid, number(first), n, m_scheme, m_lanes_per_vector);
+      const stage_kernels k = make_stage({l.u.data(), l.u.data(), l.pressure.data(), l.jump.data(),
+                                          l.points.data(), l.fluxes.data(), speeds},
+                                         frames, n, m_scheme, m_lanes_per_vector);
       starling::stream& queue = stream_of(l);
       submit_kernels(queue, ghosts_from(before(stage), l, first, n, false), k);
       double* rate = stage == 0 ? of(after(stage), first) : l.rate.data();
-      submit(queue, divergence{l.fluxes.data(), of(before(stage), first), rate, n,
-                               1.0 / m_state.grid.dx(), m_scheme.omega});
-      submit(queue, outflow_rate{l.fluxes.data(), m_leaving.data() + first * field_count,
-                                 m_state.grid, number(first), n, m_state.boundary});
+      submit(queue, divergence{l.fluxes.data(), of(before(stage), first), rate, frames, n,
+                               m_scheme.omega});
+      submit(queue,
+             outflow_rate{l.fluxes.data(), m_leaving.data() + first * field_count, frames, n});
       if (stage > 0) update_state(queue, stage, first, n, rate);
     });
   }
@@ -369,7 +368,7 @@ class resident final : public simulation {
     if (m_scheme.floors.enabled)
       submit_unless_fault(s, apply_floors{next, n, m_scheme.effective_gamma(), m_scheme.floors});
     submit_unless_fault(s, find_fault{next, m_faults.data() + index_type{first} * edge * edge,
-                                      m_state.grid, number(first), n});
+                                      remaining(first), n});
   }
 
   template <class Kernel>
@@ -411,7 +410,7 @@ class resident final : public simulation {
       const double code = m_host.data()[clock_at + clock_entry::fault + stage];
       if (code == 0.0) continue;
       co_await bring_back(after(stage));
-      const index_type cell = find_fault::cell_of(m_state.grid, code);
+      const index_type cell = find_fault::cell_of(m_state.grid.cell_count(), code);
       const index_type own = cell / cells_per_subgrid - m_part.first();
       m_fault = fault{stage, unphysical_in(m_state.data.data() + own * compact.block, cell,
                                            m_state.step, m_state.time)};
@@ -437,6 +436,9 @@ class resident final : public simulation {
   work_sizes m_work;
   int m_batch;
   starling::stream m_main;
+  subgrid_tables m_tables;
+  starling::buffer<subgrid_frame> m_frames;  // the tables on the device
+  starling::buffer<ghost_source> m_sources;
   device_halos m_halos;
   // At the start of a step; after its first, then its last stage; after its second stage.
   std::array<array, 3> m_states;

@@ -43,7 +43,9 @@ unphysical_state::unphysical_state(const snapshot& state, std::ptrdiff_t where)
                                      where, state.step, state.time)) {}
 
 serial_driver::serial_driver(const snapshot& state, const scheme& options, loop_kind loops)
-    : m_state(state), m_scheme(options), m_loops(loops) {
+    : m_state(state), m_scheme(options),
+      m_tables(state.grid, state.boundary, partition(state.grid), options.error.dropped_direction),
+      m_loops(loops) {
   const auto n = static_cast<std::size_t>(state.grid.subgrid_count());
   m_rate.resize(n * compact.block);
   m_leaving.resize(n * field_count);
@@ -80,27 +82,27 @@ double serial_driver::advance(double stop) {
 }
 
 void serial_driver::begin_stage(int stage) {
-  const mesh& grid = m_state.grid;
-  for (int n = 0; n < grid.subgrid_count(); ++n) {
+  for (int n = 0; n < m_state.grid.subgrid_count(); ++n) {
     const auto k = static_cast<std::size_t>(n);
+    const subgrid_frame* frame = &m_tables.frames[k];
     gather_ghosts(n);
     compute_fluxes(n);
     if (stage == 0) run(reduce_max{m_speeds.data(), &m_fastest[k], speed_block, 1});
-    run(divergence{m_fluxes.data(), &m_state.data[k * compact.block], &m_rate[k * compact.block], 1,
-                   1.0 / grid.dx(), m_scheme.omega});
-    run(outflow_rate{m_fluxes.data(), &m_leaving[k * field_count], grid, n, 1, m_state.boundary});
+    run(divergence{m_fluxes.data(), &m_state.data[k * compact.block], &m_rate[k * compact.block],
+                   frame, 1, m_scheme.omega});
+    run(outflow_rate{m_fluxes.data(), &m_leaving[k * field_count], frame, 1});
   }
 }
 
 void serial_driver::gather_ghosts(int n) {
-  run(ghosts_of(m_state.data.data(), m_state, m_scheme.error.dropped_direction, n, width(),
-                m_u.data()));
+  run(ghosts_of(m_state.data.data(), m_tables.view(), n, width(), m_u.data()));
 }
 
 void serial_driver::compute_fluxes(int n) {
   const stage_arrays arrays{m_u.data(),      m_u.data(),      m_pressure.data(), m_jump.data(),
                             m_points.data(), m_fluxes.data(), m_speeds.data()};
-  const stage_kernels k = make_stage(arrays, m_state.grid, n, 1, m_scheme, width());
+  const stage_kernels k =
+      make_stage(arrays, &m_tables.frames[static_cast<std::size_t>(n)], 1, m_scheme, width());
   run(k.pressure);
   run(k.jump);
   run(k.prepare);
@@ -125,19 +127,18 @@ void serial_driver::finish_stage(int stage) {
 
 void serial_driver::check() {
   const int count = m_state.grid.subgrid_count();
-  run(find_fault{m_state.data.data(), m_faults.data(), m_state.grid, 0, count});
+  run(find_fault{m_state.data.data(), m_faults.data(), m_state.grid.cell_count(), count});
   double first = 0.0;
   run(reduce_max{m_faults.data(), &first, static_cast<int>(m_faults.size()), 1});
   if (first != 0.0) {
-    throw unphysical_state(m_state, find_fault::cell_of(m_state.grid, first));
+    throw unphysical_state(m_state, find_fault::cell_of(m_state.grid.cell_count(), first));
   }
 }
 
 void serial_driver::synchronize() {
   for (int n = 0; n < m_state.grid.subgrid_count(); ++n) {
     double* mine = m_state.data.data() + index_type{n} * compact.block;
-    run(ghosts_of(m_state.data.data(), m_state, m_scheme.error.dropped_direction, n, width(),
-                  m_egas.data(), true));
+    run(ghosts_of(m_state.data.data(), m_tables.view(), n, width(), m_egas.data(), true));
     run(synchronize_tau{mine, m_egas.data(), 1, m_scheme.effective_gamma()});
   }
 }

@@ -12,6 +12,7 @@
 #include "hydro/stage.hpp"
 #include "hydro/update.hpp"
 #include "mesh/mesh.hpp"
+#include "mesh/subgrid_tables.hpp"
 
 namespace stars {
 
@@ -69,6 +70,7 @@ class serial_driver {
 
   snapshot m_state;
   scheme m_scheme;
+  subgrid_tables m_tables;
   loop_kind m_loops;
   std::array<double, clock_entry::count> m_clock{};
   /// An array that begins at a cache line, so that a vector of eight lanes is in one line.

@@ -41,10 +41,11 @@ class staged final : public simulation {
   staged(starling::runtime& rt, snapshot initial, const scheme& numerics, const staged_options& how,
          other_parts* others)
       : m_state(std::move(initial)), m_scheme(numerics), m_others(others),
-        m_part(others == nullptr ? partition(m_state.grid) : others->mine()), m_halos(others),
-        m_workspaces(starling::devices(rt),
-                     workspaces_for(starling::devices(rt).device(0), how, count()),
-                     how.aggregate <= 1, how.memory) {
+        m_part(others == nullptr ? partition(m_state.grid) : others->mine()),
+        m_tables(m_state.grid, m_state.boundary, m_part, numerics.error.dropped_direction),
+        m_halos(others), m_workspaces(starling::devices(rt),
+                                      workspaces_for(starling::devices(rt).device(0), how, count()),
+                                      how.aggregate <= 1, how.memory) {
     starling::device_set& all = starling::devices(rt);
     for (std::size_t d = 0; d < all.count() && how.aggregate > 1; ++d)
       m_aggregators.emplace_back(
@@ -52,6 +53,9 @@ class staged final : public simulation {
           starling::aggregation{.most = std::min(how.aggregate, std::size_t(count())),
                                 .streams = streams_of(all.device(d), how),
                                 .name = "stage"});
+    for (std::size_t d = 0; d < all.count(); ++d)
+      m_frames.push_back(all.device(d).allocate<subgrid_frame>(starling::memory_kind::device,
+                                                               m_tables.frames.size()));
     const auto n = std::size_t(count());
     for (auto* array : {&m_first, &m_second}) array->resize(m_state.data.size());
     for (auto* array : {&m_leaving, &m_amount}) array->resize(n * field_count);
@@ -66,8 +70,10 @@ class staged final : public simulation {
     m_clock[clock_entry::stop] = m_state.time + longest;
     const std::size_t before = m_running.size();
     // Reserves memory first, so that recording a started task cannot fail.
-    m_running.reserve(before + std::size_t(count()) * (stage_count + 2) + 1 +
+    m_running.reserve(before + std::size_t(count()) * (stage_count + 2) + 2 +
                       2 * m_sent.size() * (stage_count + 1));
+    if (!std::exchange(m_uploaded, true))
+      std::fill(m_ready.begin(), m_ready.end(), start(upload_frames()));
     const signal dt_chosen = start_first_stage();
     for (int s = 1; s < stage_count; ++s) start_stage(s);
     start_synchronization();
@@ -160,10 +166,9 @@ class staged final : public simulation {
   }
   /// Returns the number of own sub-grids, which are numbered from 0 on.
   [[nodiscard]] int count() const { return m_part.count(); }
-  /// Returns the number in the domain of own sub-grid n.
-  [[nodiscard]] int number(int n) const { return m_part.first() + n; }
-  [[nodiscard]] const int* slots() const {
-    return m_part.slots().empty() ? nullptr : m_part.slots().data();
+  /// Returns the cells of the domain from own sub-grid n on.
+  [[nodiscard]] std::ptrdiff_t remaining(int n) const {
+    return m_state.grid.cell_count() - std::ptrdiff_t{m_part.first() + n} * cells_per_subgrid;
   }
   /// Finds for each sub-grid the sources of its ghosts: own sub-grids, and halos, which are
   /// numbered after them. The same lists give the readers of a sub-grid, because directions come in
@@ -178,12 +183,24 @@ class staged final : public simulation {
     for (int n = 0; n < count(); ++n) {
       auto& list = m_neighbours[std::size_t(n)];
       for (int d = 0; d < direction_count; ++d) {
-        const int read = m_state.grid.source(number(n), d, m_state.boundary).subgrid;
-        const int slot = slots() == nullptr ? read : slots()[read];
+        const int slot = m_tables.view().sources_of(n)[d].slot;
         if (const int other = source[std::size_t(slot)]; other != n) list.push_back(other);
       }
       std::sort(list.begin(), list.end());
       list.erase(std::unique(list.begin(), list.end()), list.end());
+    }
+  }
+
+  /// Copies the frames to each device.
+  starling::task<> upload_frames() {
+    for (starling::buffer<subgrid_frame>& on_device : m_frames) {
+      starling::device& where = starling::devices(*starling::runtime::current())
+                                    .device(std::size_t(&on_device - m_frames.data()));
+      starling::stream s = where.make_stream();
+      auto on_host = where.allocate<subgrid_frame>(starling::memory_kind::pinned, on_device.size());
+      std::copy(m_tables.frames.begin(), m_tables.frames.end(), on_host.begin());
+      s.copy(on_device, on_host);
+      co_await s.completion();
     }
   }
 
@@ -281,13 +298,12 @@ class staged final : public simulation {
   /// Fills ghosts, runs the five kernels on the device, and computes the rate of change from their
   /// fluxes.
   starling::task<> find_rate(int n, const moment& now, workspace& w, double* rate) {
-    run_loop(ghosts_of(now.u, m_state, m_scheme.error.dropped_direction, number(n),
-                       int(host_vector::size()), w.host_u.data(), false, slots()));
+    run_loop(ghosts_of(now.u, m_tables.view(), n, int(host_vector::size()), w.host_u.data()));
     co_await run_kernels(n, w);
-    run_loop(divergence{w.host_fluxes.data(), part(now.u, n), rate, 1, 1.0 / m_state.grid.dx(),
-                        m_scheme.omega});
-    run_loop(outflow_rate{w.host_fluxes.data(), &m_leaving[std::size_t(n) * field_count],
-                          m_state.grid, number(n), 1, m_state.boundary});
+    const subgrid_frame* frame = &m_tables.frames[std::size_t(n)];
+    run_loop(divergence{w.host_fluxes.data(), part(now.u, n), rate, frame, 1, m_scheme.omega});
+    run_loop(
+        outflow_rate{w.host_fluxes.data(), &m_leaving[std::size_t(n) * field_count], frame, 1});
   }
 
   starling::task<> run_kernels(int n, workspace& w) {
@@ -302,7 +318,8 @@ class staged final : public simulation {
   }
   template <class Queue>
   void queue_kernels(int n, workspace& w, Queue& queue) {
-    const stage_kernels k = make_stage(w.arrays(), m_state.grid, number(n), 1, m_scheme, w.lanes);
+    const stage_kernels k =
+        make_stage(w.arrays(), m_frames[w.device].data() + n, 1, m_scheme, w.lanes);
     queue.copy(w.u, w.host_u);
     submit(queue, k.pressure);
     submit(queue, k.jump);
@@ -338,12 +355,13 @@ class staged final : public simulation {
 
   void check(int n, const moment& now) {
     double faults[edge * edge];
-    run_loop(find_fault{part(now.next, n), faults, m_state.grid, number(n), 1});
+    run_loop(find_fault{part(now.next, n), faults, remaining(n), 1});
     const double first = *std::max_element(std::begin(faults), std::end(faults));
     if (first == 0.0) return;
-    const fault found{now.stage,
-                      unphysical_in(part(now.next, n), find_fault::cell_of(m_state.grid, first),
-                                    now.step, now.time)};
+    const fault found{
+        now.stage,
+        unphysical_in(part(now.next, n), find_fault::cell_of(m_state.grid.cell_count(), first),
+                      now.step, now.time)};
     const std::lock_guard lock(m_fault_lock);
     if (!m_fault || found.before(*m_fault)) m_fault = found;
     throw unphysical_state(found.where);
@@ -353,8 +371,7 @@ class staged final : public simulation {
   starling::task<> synchronize_tracer(int n, double* u, std::vector<signal> inputs) {
     co_await wait_all(std::move(inputs));
     std::vector<double> energy(ghosted.field);
-    run_loop(ghosts_of(u, m_state, m_scheme.error.dropped_direction, number(n),
-                       int(host_vector::size()), energy.data(), true, slots()));
+    run_loop(ghosts_of(u, m_tables.view(), n, int(host_vector::size()), energy.data(), true));
     run_loop(synchronize_tau{part(u, n), energy.data(), 1, m_scheme.effective_gamma()});
   }
 
@@ -373,6 +390,9 @@ class staged final : public simulation {
   scheme m_scheme;
   other_parts* m_others;  // null: this is the whole domain
   partition m_part;
+  subgrid_tables m_tables;
+  std::vector<starling::buffer<subgrid_frame>> m_frames;  // on each device
+  bool m_uploaded = false;
   host_halos m_halos;
   workspace_pool m_workspaces;
   std::deque<starling::aggregator> m_aggregators;  // one for each device, or none

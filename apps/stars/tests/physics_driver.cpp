@@ -72,6 +72,7 @@ TEST(driver, agrees_bitwise_with_whole_array_kernels) {
     const scheme o = scheme_for(s);
     const mesh& g = s.grid;
     const int n = g.subgrid_count();
+    const subgrid_tables tables = tables_of(s);
     const auto array = [n](int block) {
       return std::vector<double>(static_cast<std::size_t>(n) * static_cast<std::size_t>(block));
     };
@@ -91,9 +92,11 @@ TEST(driver, agrees_bitwise_with_whole_array_kernels) {
     };
     const stage_kernels k = make_stage({u.data(), u.data(), pressure.data(), jump.data(),
                                         points.data(), fluxes.data(), speeds.data()},
-                                       g, 0, n, o, 1);
+                                       tables.frames.data(), n, o, 1);
+    ghost_fill ghosts = ghosts_of_all(s, tables, u.data());
+    ghosts.from = state.data();
     for (int stage = 0; stage < stage_count; ++stage) {
-      run(ghost_fill{state.data(), u.data(), g, kind, -1, 0, n, false, 0});
+      run(ghosts);
       run(k.pressure);
       run(k.jump);
       run(k.prepare);
@@ -103,12 +106,13 @@ TEST(driver, agrees_bitwise_with_whole_array_kernels) {
         run(reduce_max{speeds.data(), most, n * speed_block, 64});
         run(time_step{most, clock, 64, o.cfl, g.dx()});
       }
-      run(divergence{fluxes.data(), state.data(), rate.data(), n, 1.0 / g.dx(), o.omega});
-      run(outflow_rate{fluxes.data(), leaving.data(), g, 0, n, kind});
+      run(divergence{fluxes.data(), state.data(), rate.data(), tables.frames.data(), n, o.omega});
+      run(outflow_rate{fluxes.data(), leaving.data(), tables.frames.data(), n});
       run(outflow_update{amount.data(), leaving.data(), clock, n, stage});
       run(update{state.data(), state.data(), s.data.data(), rate.data(), clock, n, stage});
     }
-    run(ghost_fill{state.data(), u.data(), g, kind, -1, 0, n, true, 0});
+    ghosts.energy_only = true;
+    run(ghosts);
     run(synchronize_tau{state.data(), u.data(), n, o.gamma});
     run(end_step{amount.data(), total.data(), clock, n});
 
@@ -202,10 +206,10 @@ TEST(driver, names_the_cell_of_a_negative_density) {
     EXPECT_EQ(e.step, 0);
     EXPECT_NE(std::string(e.what()).find("in cell ("), std::string::npos) << e.what();
   }
-  const find_fault clean{make_blast(1).data.data(), nullptr, s.grid, 0, 8};
-  EXPECT_EQ(find_fault::cell_of(s.grid, static_cast<double>(s.grid.cell_count())), 0);
+  const find_fault clean{make_blast(1).data.data(), nullptr, s.grid.cell_count(), 8};
+  EXPECT_EQ(find_fault::cell_of(s.grid.cell_count(), static_cast<double>(s.grid.cell_count())), 0);
   std::vector<double> faults(8 * 64);
-  const find_fault search{s.data.data(), faults.data(), s.grid, 0, 8};
+  const find_fault search{s.data.data(), faults.data(), s.grid.cell_count(), 8};
   double code = 0.0;
   for (int z = 0; z < clean.range().z; ++z) {
     for (int x = 0; x < search.range().x; ++x) {
@@ -213,7 +217,7 @@ TEST(driver, names_the_cell_of_a_negative_density) {
       code = std::fmax(code, faults[static_cast<std::size_t>(z * 64 + x)]);
     }
   }
-  EXPECT_EQ(find_fault::cell_of(s.grid, code), 5 * 512 + 1 + 8 * (2 + 8 * 3));
+  EXPECT_EQ(find_fault::cell_of(s.grid.cell_count(), code), 5 * 512 + 1 + 8 * (2 + 8 * 3));
 }
 
 TEST(driver, floors_repair_states_that_would_be_errors) {

@@ -80,22 +80,19 @@ struct arrays {
   }
   std::vector<double> u, w, pressure, jump, points, fluxes, speeds;
 
-  [[nodiscard]] stage_kernels kernels(const snapshot& s, const scheme& o) {
+  [[nodiscard]] stage_kernels kernels(const subgrid_tables& tables, const scheme& o) {
     return make_stage({u.data(), w.data(), pressure.data(), jump.data(), points.data(),
                        fluxes.data(), speeds.data()},
-                      s.grid, 0, s.grid.subgrid_count(), o, 1);
+                      tables.frames.data(), int(tables.frames.size()), o, 1);
   }
 };
-
-ghost_fill ghosts_of_all(const snapshot& s, double* to) {
-  return {s.data.data(), to, s.grid, s.boundary, -1, 0, s.grid.subgrid_count(), false, 0};
-}
 
 /// The reference: separate kernels, one index at a time.
 arrays separate(const snapshot& s, const scheme& o) {
   arrays a(s.grid.subgrid_count());
-  const stage_kernels k = a.kernels(s, o);
-  run_loop(ghosts_of_all(s, a.u.data()), false);
+  const subgrid_tables tables = tables_of(s);
+  const stage_kernels k = a.kernels(tables, o);
+  run_loop(ghosts_of_all(s, tables, a.u.data()), false);
   run_loop(k.pressure, false);
   run_loop(k.jump, false);
   run_loop(k.prepare, false);
@@ -107,8 +104,9 @@ arrays separate(const snapshot& s, const scheme& o) {
 void expect_the_same(const snapshot& s, const scheme& o, int threads) {
   const arrays expected = separate(s, o);
   arrays a(s.grid.subgrid_count());
-  const stage_kernels k = a.kernels(s, o);
-  run_loop(fused_primitives{ghosts_of_all(s, nullptr), k.pressure, k.prepare}, false);
+  const subgrid_tables tables = tables_of(s);
+  const stage_kernels k = a.kernels(tables, o);
+  run_loop(fused_primitives{ghosts_of_all(s, tables, nullptr), k.pressure, k.prepare}, false);
   EXPECT_TRUE(same_bits(a.w, expected.w));
   for (int n = 0; n < s.grid.subgrid_count(); ++n) {
     const auto planes = [n](const std::vector<double>& all) {  // the planes that kernel 1 writes

@@ -30,6 +30,7 @@ enum class form { two_kernels, grouped };
 template <class V>
 result stage_of(const snapshot& s, const scheme& o, form how, int width) {
   const int n = s.grid.subgrid_count();
+  const subgrid_tables tables = tables_of(s);
   const bool grouped = how == form::grouped;
   auto u = array(n, ghosted.block), pressure = array(n, pressure_block),
        jump = array(n, jump_block),
@@ -40,8 +41,8 @@ result stage_of(const snapshot& s, const scheme& o, form how, int width) {
   std::fill(r.fluxes.begin(), r.fluxes.end(), std::nan(""));
   const stage_kernels k = make_stage({u.data(), u.data(), pressure.data(), jump.data(),
                                       points.data(), r.fluxes.data(), r.speeds.data()},
-                                     s.grid, 0, n, o, width);
-  run_loop(ghost_fill{s.data.data(), u.data(), s.grid, s.boundary, -1, 0, n, false, 0}, false);
+                                     tables.frames.data(), n, o, width);
+  run_loop(ghosts_of_all(s, tables, u.data()), false);
   run_loop(k.pressure, false);
   run_loop(k.jump, false);
   run_loop(k.prepare, false);

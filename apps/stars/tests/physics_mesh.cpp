@@ -82,10 +82,11 @@ TEST(ghosts, come_from_the_right_neighbour_in_every_direction) {
       for (const int f : {0, 1, 2, 3}) s.data[s.index(id, f + field::sx, c)] = 0.0;
     }
   }
+  const subgrid_tables tables = tables_of(s);
   std::vector<double> u(ghosted.block);
   for (int id = 0; id < s.grid.subgrid_count(); ++id) {
     const triple p = mesh::place(id);
-    run_loop(ghosts_of(s.data.data(), s, -1, id, 1, u.data()));
+    run_loop(ghosts_of(s.data.data(), tables.view(), id, 1, u.data()));
     for (int z = -3; z < 11; ++z) {
       for (int y = -3; y < 11; ++y) {
         for (int x = -3; x < 11; ++x) {
@@ -110,15 +111,16 @@ TEST(ghosts, are_the_same_in_rows_and_cell_by_cell_for_each_kind_of_boundary) {
     std::vector<double> all(static_cast<std::size_t>(count) * ghosted.block), one(ghosted.block),
         energy(ghosted.field);
     std::vector<double> swept(all.size());
-    run_loop(ghost_fill{s.data.data(), all.data(), s.grid, kind, -1, 0, count, false, 0});
-    run_loop(ghost_fill{s.data.data(), swept.data(), s.grid, kind, -1, 0, count, false, lanes});
+    const subgrid_tables tables = tables_of(s);
+    run_loop(ghosts_of_all(s, tables, all.data()));
+    run_loop(ghosts_of_all(s, tables, swept.data(), lanes));
     EXPECT_EQ(all, swept);
     for (int id = 0; id < count; ++id) {
       const double* expected = &all[static_cast<std::size_t>(id) * ghosted.block];
       for (const int width : {1, lanes}) {
-        run_loop(ghosts_of(s.data.data(), s, -1, id, width, one.data()));
+        run_loop(ghosts_of(s.data.data(), tables.view(), id, width, one.data()));
         EXPECT_TRUE(std::equal(one.begin(), one.end(), expected));
-        run_loop(ghosts_of(s.data.data(), s, -1, id, width, energy.data(), true));
+        run_loop(ghosts_of(s.data.data(), tables.view(), id, width, energy.data(), true));
         EXPECT_TRUE(std::equal(energy.begin(), energy.end(),
                                expected + index_type{field::egas} * ghosted.field));
       }

@@ -49,8 +49,8 @@ TEST_P(partitions, have_a_slot_for_each_subgrid_that_they_read) {
   for (const partition& p : all())
     for (int n = p.first(); n < p.first() + p.count(); ++n)
       for (int d = 0; d < direction_count; ++d) {
-        const int read = grid.source(n, d, c.boundary).subgrid;
-        const int slot = p.slots()[std::size_t(read)];
+        const int read = grid.source(n, d, c.boundary).slot;
+        const int slot = p.slot_of(read);
         ASSERT_GE(slot, 0);
         ASSERT_LT(slot, p.slot_count());
         ASSERT_EQ(p.subgrid_in(slot), read);
@@ -118,16 +118,17 @@ TEST_P(partitions, fill_ghosts_from_received_boxes) {
   exchange(parts, states, halo_fields::all_but_tracer);
   exchange(parts, states, halo_fields::tracer);
   std::vector<double> expected(ghosted.block), got(ghosted.block);
-  for (const partition& p : parts)
-    for (int n = p.first(); n < p.first() + p.count(); ++n)
-      for (const int lanes : {0, int(host_vector::size())}) {
-        const std::vector<double>& own = states[std::size_t(p.number())];
-        run_loop(
-            ghost_fill{whole.data(), expected.data(), grid, c.boundary, -1, n, 1, false, lanes});
-        run_loop(ghost_fill{own.data(), got.data(), grid, c.boundary, -1, n, 1, false, lanes,
-                            p.slots().data()});
-        ASSERT_EQ(got, expected) << "sub-grid " << n;
+  const subgrid_tables of_all(grid, c.boundary, partition(grid));
+  for (const partition& p : parts) {
+    const subgrid_tables of_part(grid, c.boundary, p);
+    const std::vector<double>& own = states[std::size_t(p.number())];
+    for (int n = 0; n < p.count(); ++n)
+      for (const int width : {1, int(host_vector::size())}) {
+        run_loop(ghosts_of(whole.data(), of_all.view(), p.first() + n, width, expected.data()));
+        run_loop(ghosts_of(own.data(), of_part.view(), n, width, got.data()));
+        ASSERT_EQ(got, expected) << "sub-grid " << p.first() + n;
       }
+  }
 }
 
 TEST_P(partitions, leave_the_tracer_unchanged_on_request) {

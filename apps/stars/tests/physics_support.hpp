@@ -10,6 +10,7 @@
 
 #include "placement/serial.hpp"
 #include "problems/problems.hpp"
+#include "transfer/ghosts.hpp"
 
 namespace stars::test {
 
@@ -30,6 +31,18 @@ inline scheme scheme_for(const snapshot& s) {
   scheme o;
   o.gamma = s.gamma;
   return o;
+}
+
+/// Returns the tables of the whole domain.
+inline subgrid_tables tables_of(const snapshot& s) {
+  return {s.grid, s.boundary, partition(s.grid)};
+}
+
+/// Returns the kernel for the ghosts of all sub-grids.
+inline ghost_fill ghosts_of_all(const snapshot& s, const subgrid_tables& at, double* to,
+                                int sweep = 0) {
+  return {s.data.data(), to,   at.frames.data(), at.sources.data(), 0, s.grid.subgrid_count(),
+          false,         sweep};
 }
 
 inline bool same_bits(const std::vector<double>& a, const std::vector<double>& b) {

@@ -9,18 +9,9 @@
 #include "kernel/lanes.hpp"
 #include "mesh/ghost_regions.hpp"
 #include "mesh/layout.hpp"
+#include "mesh/subgrid_tables.hpp"
 
 namespace stars {
-
-/// Returns the source of the ghosts in direction `d`, with the mutation "one direction skipped".
-constexpr ghost_source source_with(int dropped_direction, const mesh& grid, int id, int d,
-                                   boundary_kind kind) {
-  if (d != dropped_direction) return grid.source(id, d, kind);
-  const triple v = direction_vector(d);
-  ghost_source s{id, {}};
-  for (int a = 0; a < 3; ++a) s.rule[a] = v[a] == 0 ? axis_rule::inside : axis_rule::zero_gradient;
-  return s;
-}
 
 /// Converts the fields of source cells to those of ghost cells beyond the domain, in place. `from`
 /// and `to` are the positions of their centres.
@@ -65,17 +56,14 @@ struct boundary_transform {
 /// one vector for each sub-grid, range (width, 1, count): direction by direction in whole rows. The
 /// call with x = 0 does all the work.
 struct ghost_fill {
-  const double* from;  ///< [slots][15][512]
-  double* to;          ///< [count][15][14^3], sub-grids from number `first` on
-  mesh grid;
-  boundary_kind boundary;
-  int dropped_direction;  ///< of the mutation "one direction skipped"; -1: none
-  int first;
+  const double* from;           ///< [slots][15][512]
+  double* to;                   ///< [count][15][14^3]
+  const subgrid_frame* frames;  ///< [slots]
+  const ghost_source* sources;  ///< [count][26]
+  int first;                    ///< slot of the first sub-grid
   int count;
   bool energy_only;  ///< field egas only: `to` is [count][14^3]
   int sweep;         ///< 0, or the lanes of the vectors that sweep
-  /// The slot of each sub-grid, if `from` holds a part of the domain; null: slot n is sub-grid n.
-  const int* slots = nullptr;
 
   static constexpr int host_grain = 64;  ///< for sweeps: eight sub-grids with eight lanes
 
@@ -85,7 +73,7 @@ struct ghost_fill {
   constexpr void operator()(Index i) const {
     const auto [at, v, s] = cell_of(i.x, i.z);
     if (!s.plain()) return transform<double>(v, s, at, i.z);
-    const double* in = from + compact_at(slot_of(s), first_field(), at.x - edge * v.x,
+    const double* in = from + compact_at(s.slot, first_field(), at.x - edge * v.x,
                                          at.y - edge * v.y, at.z - edge * v.z);
     double* out = place(i.z, at);
     for (int f = 0; f < fields(); ++f) out[f * ghosted.field] = in[f * compact.field];
@@ -95,7 +83,7 @@ struct ghost_fill {
     const auto [at, v, s] = cell_of(cell, n);
     const triple c = {source_cell(at.x, v.x, s.rule[0]), source_cell(at.y, v.y, s.rule[1]),
                       source_cell(at.z, v.z, s.rule[2])};
-    const double* in = from + compact_at(slot_of(s), 0, c.x, c.y, c.z);
+    const double* in = from + compact_at(s.slot, 0, c.x, c.y, c.z);
     for (int f = 0; f < field_count; ++f) u[f] = in[f * compact.field];
     if (!s.plain()) transform_cell<double>(v, s, c, at, n, u);
   }
@@ -120,9 +108,6 @@ struct ghost_fill {
     const triple v = {side(at.x), side(at.y), side(at.z)};
     return {at, v, source_of(v, n)};
   }
-  constexpr int slot_of(const ghost_source& s) const {
-    return slots == nullptr ? s.subgrid : slots[s.subgrid];
-  }
   constexpr int fields() const { return energy_only ? 1 : field_count; }
   constexpr int first_field() const { return energy_only ? field::egas : 0; }
   /// Returns the address of the first field of a cell.
@@ -132,7 +117,7 @@ struct ghost_fill {
   }
   constexpr ghost_source source_of(triple v, int n) const {
     if (v == triple{}) return {first + n, {}};
-    return source_with(dropped_direction, grid, first + n, direction_index(v), boundary);
+    return sources[index_type{n} * direction_count + direction_index(v)];
   }
 
   /// Fills whole rows, from three sources.
@@ -143,7 +128,7 @@ struct ghost_fill {
       const triple v = {k - 1, vy, vz};
       const ghost_source s = source_of(v, n);
       if (s.plain()) {
-        in[k] = from + compact_at(slot_of(s), first_field(), ghost_begin(v.x) - edge * v.x,
+        in[k] = from + compact_at(s.slot, first_field(), ghost_begin(v.x) - edge * v.x,
                                   ghost_begin(vy) - edge * vy, ghost_begin(vz) - edge * vz);
       } else {
         transform_region<V>(v, s, n);
@@ -191,7 +176,7 @@ struct ghost_fill {
     using o = ops<V>;
     const triple c = {source_cell(at.x, v.x, s.rule[0]), source_cell(at.y, v.y, s.rule[1]),
                       source_cell(at.z, v.z, s.rule[2])};
-    const double* in = from + compact_at(slot_of(s), 0, c.x, c.y, c.z);
+    const double* in = from + compact_at(s.slot, 0, c.x, c.y, c.z);
     V u[field_count];
     // With energy_only the tracer is not read: its owner may be re-setting it.
     for (int f = 0; f < field_count; ++f)
@@ -206,32 +191,29 @@ struct ghost_fill {
   constexpr void transform_cell(triple v, const ghost_source& s, triple c, triple at, int n,
                                 V (&u)[field_count]) const {
     const V zero = V(0.0);
-    const auto centres = [&](int subgrid, triple cell, V(&p)[3]) {
-      const triple g = mesh::place(subgrid);
-      p[0] = centre(g.x * edge + cell.x, ops<V>::iota());
-      p[1] = centre(g.y * edge + cell.y, zero);
-      p[2] = centre(g.z * edge + cell.z, zero);
+    const auto centres = [&](int slot, triple cell, V(&p)[3]) {
+      const subgrid_frame& in = frames[slot];
+      p[0] = centre(cell.x, in.lower[0], ops<V>::iota(), in.half_dx);
+      p[1] = centre(cell.y, in.lower[1], zero, in.half_dx);
+      p[2] = centre(cell.z, in.lower[2], zero, in.half_dx);
     };
     V there[3], here[3];
-    centres(s.subgrid, c, there);
+    centres(s.slot, c, there);
     centres(first + n, at, here);
     boundary_transform{v, {s.rule[0], s.rule[1], s.rule[2]}}(u, there, here);
   }
-  /// Returns mesh::centre of the cells from `cell` on.
+  /// Returns the coordinate of the centres of the cells from `cell` on.
   template <class V>
-  constexpr V centre(int cell, V lane) const {
-    const int n = grid.cells_per_edge();
-    return (V(2.0) * lane + V(double(2 * cell + 1 - n))) * V(grid.xscale / n);
+  static constexpr V centre(int cell, double lower, V lane, double half_dx) {
+    return (V(2.0) * lane + V(double(2 * cell + 1) + lower)) * V(half_dx);
   }
 };
 
-/// Returns the kernel for one sub-grid with ghosts, `width` lanes at a time: all fields, or only
-/// its energy. `from` is laid out like the data of `like`, or in `slots`.
-inline ghost_fill ghosts_of(const double* from, const snapshot& like, int dropped_direction,
-                            int subgrid, int width, double* to, bool energy_only = false,
-                            const int* slots = nullptr) {
-  return {from,    to, like.grid,   like.boundary,         dropped_direction,
-          subgrid, 1,  energy_only, width > 1 ? width : 0, slots};
+/// Returns the kernel for the sub-grid in slot `n`, which has row n of the sources, `width` lanes
+/// at a time: all fields, or only its energy.
+inline ghost_fill ghosts_of(const double* from, const subgrid_view& at, int n, int width,
+                            double* to, bool energy_only = false) {
+  return {from, to, at.frames, at.sources_of(n), n, 1, energy_only, width > 1 ? width : 0};
 }
 
 }  // namespace stars

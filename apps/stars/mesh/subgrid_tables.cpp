@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "mesh/subgrid_tables.hpp"
+
+namespace stars {
+namespace {
+
+ghost_source own_edge(int slot, int d) {
+  const triple v = direction_vector(d);
+  ghost_source s{slot, {}};
+  for (int a = 0; a < 3; ++a) s.rule[a] = v[a] == 0 ? axis_rule::inside : axis_rule::zero_gradient;
+  return s;
+}
+
+}  // namespace
+
+subgrid_tables::subgrid_tables(const mesh& grid, boundary_kind boundary, const partition& part,
+                               int dropped_direction) {
+  for (int slot = 0; slot < part.slot_count(); ++slot)
+    frames.push_back(grid.frame_of(part.subgrid_in(slot), boundary));
+  for (int n = 0; n < part.count(); ++n)
+    for (int d = 0; d < direction_count; ++d) {
+      ghost_source s = grid.source(part.first() + n, d, boundary);
+      s.slot = part.slot_of(s.slot);
+      sources.push_back(d == dropped_direction ? own_edge(n, d) : s);
+    }
+}
+
+}  // namespace stars
