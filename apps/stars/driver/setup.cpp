@@ -13,35 +13,20 @@ namespace {
 
 using parameters = std::map<std::string, parameter>;
 
-snapshot make_state(const settings& s) {
+std::unique_ptr<problem> chosen_problem(const settings& s) {
   if (s.problem == "sod") {
-    sod_options o;
-    o.polar = s.polar;
-    o.azimuth = s.azimuth;
-    o.xscale = s.xscale;
+    sod_options o{.polar = s.polar, .azimuth = s.azimuth, .xscale = s.xscale};
     o.gamma = s.gamma.value_or(o.gamma);
-    return make_sod(s.level, o);
+    return sod_problem(o);
   }
   if (s.problem == "linear-wave") {
-    wave_options o;
-    o.amplitude = s.amplitude;
-    o.axis = s.axis;
-    o.xscale = s.xscale;
+    wave_options o{.amplitude = s.amplitude, .axis = s.axis, .xscale = s.xscale};
     o.gamma = s.gamma.value_or(o.gamma);
-    return make_linear_wave(s.level, o);
+    return linear_wave_problem(o);
   }
-  blast_options o;
-  o.energy = s.energy;
-  o.radius = s.radius;
-  o.xscale = s.xscale;
+  blast_options o{.energy = s.energy, .radius = s.radius, .xscale = s.xscale};
   o.gamma = s.gamma.value_or(o.gamma);
-  return make_blast(s.level, o);
-}
-
-snapshot new_state(const settings& s) {
-  snapshot state = apps::by_options([&] { return make_state(s); });
-  if (s.boundary) state.boundary = *s.boundary;
-  return state;
+  return blast_problem(s.level, o);
 }
 
 std::string text_of(const parameter& p) {
@@ -139,6 +124,23 @@ snapshot read_state(settings& s) {
   compare_schemes(s, content.scheme);
   check_goal(s, content.state);
   return std::move(content.state);
+}
+
+}  // namespace
+
+std::unique_ptr<problem> make_problem(const settings& s) {
+  return apps::by_options([&] {
+    std::unique_ptr<problem> flow = chosen_problem(s);
+    if (s.boundary) flow->boundary = *s.boundary;
+    return flow;
+  });
+}
+
+namespace {
+
+snapshot new_state(const settings& s) {
+  const std::unique_ptr<problem> flow = make_problem(s);
+  return apps::by_options([&] { return initial_state(*flow, s.level); });
 }
 
 }  // namespace

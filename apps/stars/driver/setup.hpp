@@ -2,13 +2,19 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <string>
 
 #include "driver/settings.hpp"
 #include "io/restart.hpp"
 #include "mesh/mesh.hpp"
+#include "problems/problem.hpp"
 
 namespace stars {
+
+/// Returns the problem that the settings choose.
+/// @throws starling::option_error that names the option of an impossible value
+[[nodiscard]] std::unique_ptr<problem> make_problem(const settings& s);
 
 /// Returns the initial state: of the problem, or from the restart file. Then updates `s` to the
 /// values of the run: values from the restart file, and defaults resolved.

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// Initial states: shock tube, point explosion, sound wave.
+/// The problems: shock tube, point explosion, sound wave.
 #pragma once
 
-#include "hydro/scheme.hpp"
+#include <memory>
+
 #include "mesh/mesh.hpp"
+#include "problems/problem.hpp"
 
 namespace stars {
 
@@ -42,8 +44,21 @@ struct wave_options {
 };
 
 /// \throws std::invalid_argument whose text begins with the option, if a value is impossible
-snapshot make_sod(int level, const sod_options& options = {});
-snapshot make_blast(int level, const blast_options& options = {});
-snapshot make_linear_wave(int level, const wave_options& options = {});
+[[nodiscard]] std::unique_ptr<problem> sod_problem(const sod_options& options = {});
+/// The ball is heated as it is on a grid of `finest_level`.
+[[nodiscard]] std::unique_ptr<problem> blast_problem(int finest_level,
+                                                     const blast_options& options = {});
+[[nodiscard]] std::unique_ptr<problem> linear_wave_problem(const wave_options& options = {});
+
+/// Return the initial states on uniform grids.
+inline snapshot make_sod(int level, const sod_options& options = {}) {
+  return initial_state(*sod_problem(options), level);
+}
+inline snapshot make_blast(int level, const blast_options& options = {}) {
+  return initial_state(*blast_problem(level, options), level);
+}
+inline snapshot make_linear_wave(int level, const wave_options& options = {}) {
+  return initial_state(*linear_wave_problem(options), level);
+}
 
 }  // namespace stars

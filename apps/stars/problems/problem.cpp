@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "problems/problem.hpp"
+
+#include <cmath>
+#include <utility>
+
+#include "kernel/power.hpp"
+#include "problems/require.hpp"
+
+namespace stars {
+
+problem::problem(std::string called, double adiabatic, double half_edge, boundary_kind beyond)
+    : name(std::move(called)), gamma(adiabatic), xscale(half_edge), boundary(beyond) {
+  require(xscale > 0.0 && std::isfinite(xscale), "xscale must be positive");
+  require(gamma > 1.0 && gamma < 10.0, "gamma must be above 1 and below 10");
+}
+
+void fill_subgrid(const problem& flow, const subgrid_frame& at, double* data) {
+  for (int k = 0; k < cells_per_subgrid; ++k) {
+    const int c[3] = {k % edge, k / edge % edge, k / (edge * edge)};
+    double r[3];
+    for (int a = 0; a < 3; ++a) r[a] = (2 * c[a] + 1 + at.lower[a]) * at.half_dx;
+    const gas_state g = flow.gas(r, at.dx());
+    const double e = g.pressure / (flow.gamma - 1.0);
+    const auto put = [&](int f, double v) { data[f * cells_per_subgrid + k] = v; };
+    for (int f = 0; f < field_count; ++f) put(f, 0.0);
+    put(field::rho, g.rho);
+    put(field::egas, e + 0.5 * g.rho * ((g.v[0] * g.v[0] + g.v[1] * g.v[1]) + g.v[2] * g.v[2]));
+    put(field::tau, power(e, 1.0 / flow.gamma));
+    for (int a = 0; a < 3; ++a) {
+      const int b = (a + 1) % 3, d = (a + 2) % 3;
+      put(field::sx + a, g.rho * g.v[a]);
+      put(field::lx + a, g.rho * (r[b] * g.v[d] - r[d] * g.v[b]));
+    }
+    put(field::species + g.species, g.rho);
+  }
+}
+
+snapshot initial_state(const problem& flow, int level) {
+  require(level >= 0 && level <= max_level, "level must be 0 to " + std::to_string(max_level));
+  snapshot s;
+  s.grid = {level, flow.xscale};
+  s.gamma = flow.gamma;
+  s.problem = flow.name;
+  s.boundary = flow.boundary;
+  s.data.resize(snapshot::size_of(s.grid));
+  for (int n = 0; n < s.grid.subgrid_count(); ++n)
+    fill_subgrid(flow, s.grid.frame_of(n, s.boundary), &s.data[s.index(n, 0, {0, 0, 0})]);
+  return s;
+}
+
+}  // namespace stars

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// What a problem is: its gas, its boundary, its initial state, and where it needs small cells.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "mesh/mesh.hpp"
+#include "problems/refinement_rule.hpp"
+
+namespace stars {
+
+/// The gas in a cell: averages over the cell, up to rounding.
+struct gas_state {
+  double rho, pressure;
+  double v[3] = {0.0, 0.0, 0.0};
+  int species = 0;  ///< the species that all of the gas is
+};
+
+/// A flow to be computed. Thread-safe: nothing changes after construction.
+class problem {
+ public:
+  std::string name;
+  double gamma = 1.4;
+  double xscale = 1.0;  ///< half the edge of the domain
+  boundary_kind boundary = boundary_kind::outflow;
+  std::vector<refinement_rule> rules;  ///< a leaf is refined if one of them applies
+
+  virtual ~problem() = default;
+
+  /// Returns the initial gas in the cell with this centre and edge.
+  [[nodiscard]] virtual gas_state gas(const double (&centre)[3], double dx) const = 0;
+
+ protected:
+  /// \throws std::invalid_argument if a value is impossible
+  problem(std::string called, double adiabatic, double half_edge, boundary_kind beyond);
+};
+
+/// Fills a sub-grid [15][8][8][8] with the initial state of a problem. The spin is zero.
+void fill_subgrid(const problem& flow, const subgrid_frame& at, double* data);
+
+/// Returns the initial state on a uniform grid.
+/// \throws std::invalid_argument if the level is impossible
+[[nodiscard]] snapshot initial_state(const problem& flow, int level);
+
+}  // namespace stars
