@@ -199,7 +199,7 @@ void require_sub_grids(const mesh& grid, int ranks) {
     throw starling::option_error(fmt::format(
         "--level {}: {} sub-grid{} cannot be divided among {} ranks; give a higher level or start "
         "fewer ranks",
-        grid.level, grid.subgrid_count(), grid.subgrid_count() == 1 ? "" : "s", ranks));
+        grid.level(), grid.subgrid_count(), grid.subgrid_count() == 1 ? "" : "s", ranks));
 }
 
 task<std::unique_ptr<simulation>> make_across_ranks(starling::runtime& rt, const snapshot& initial,

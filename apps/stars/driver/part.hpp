@@ -28,8 +28,20 @@ struct part_setup {
 
   template <class Archive>
   void serialize(Archive& ar) {
-    ar(start.grid, start.time, start.step, start.gamma, start.problem, start.boundary,
-       start.outflow, numerics, place, staged, resident);
+    serialize_grid(ar);
+    ar(start.time, start.step, start.gamma, start.problem, start.boundary, start.outflow, numerics,
+       place, staged, resident);
+  }
+
+ private:
+  template <class Archive>
+  void serialize_grid(Archive& ar) {
+    const octree& tree = start.grid.tree();
+    std::vector<node_key> leaves(tree.leaves().begin(), tree.leaves().end());
+    boundary_kind boundary = tree.boundary();
+    double xscale = start.grid.xscale();
+    ar(leaves, boundary, xscale);
+    if constexpr (Archive::is_reading) start.grid = {octree(std::move(leaves), boundary), xscale};
   }
 };
 

@@ -65,8 +65,8 @@ void resolve_radius(settings& s) {
 
 void adopt_state(settings& s, const snapshot& state) {
   adopt(s, "problem", s.problem, state.problem);
-  adopt(s, "level", s.level, state.grid.level);
-  adopt(s, "xscale", s.xscale, state.grid.xscale);
+  adopt(s, "level", s.level, state.grid.level());
+  adopt(s, "xscale", s.xscale, state.grid.xscale());
   double gamma = s.gamma.value_or(state.gamma);
   adopt(s, "gamma", gamma, state.gamma);
   std::string boundary = name_of(s.boundary.value_or(state.boundary));

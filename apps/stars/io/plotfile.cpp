@@ -42,7 +42,7 @@ struct plot_level {
 };
 
 std::string node_box(std::size_t node) {
-  const triple at = mesh::place(static_cast<int>(node));
+  const triple at = node_key::at(max_level, node).place;
   const triple low{at.x * edge, at.y * edge, at.z * edge};
   return fmt::format("(({},{},{}) ({},{},{}) (0,0,0))", low.x, low.y, low.z, low.x + edge - 1,
                      low.y + edge - 1, low.z + edge - 1);
@@ -121,12 +121,12 @@ void write_level(const fs::path& directory, const plot_level& level, double gamm
 void describe_level(std::string& text, const plot_level& level, const snapshot& state) {
   const auto out = text_buffer(text);
   fmt::format_to(out, "{} {} {}\n{}\n", level.number, level.nodes(), state.time, state.step);
-  const double width = 2.0 * state.grid.xscale / (1 << level.number);
+  const double width = 2.0 * state.grid.xscale() / (1 << level.number);
   for (std::size_t node = 0; node < level.nodes(); ++node) {
-    const triple place = mesh::place(static_cast<int>(node));
+    const triple place = node_key::at(max_level, node).place;
     for (int axis = 0; axis < 3; ++axis)
-      fmt::format_to(out, "{} {}\n", -state.grid.xscale + width * place[axis],
-                     -state.grid.xscale + width * (place[axis] + 1));
+      fmt::format_to(out, "{} {}\n", -state.grid.xscale() + width * place[axis],
+                     -state.grid.xscale() + width * (place[axis] + 1));
   }
   fmt::format_to(out, "Level_{}/Cell\n", level.number);
 }
@@ -138,13 +138,13 @@ std::string header(const std::vector<plot_level>& levels, const snapshot& state)
   std::string spacings;
   for (const plot_level& level : levels) {
     const int last = level.cells() - 1;
-    const double dx = 2.0 * state.grid.xscale / level.cells();
+    const double dx = 2.0 * state.grid.xscale() / level.cells();
     if (level.number > 0) ratios += "2 ";
     fmt::format_to(text_buffer(domains), "((0,0,0) ({0},{0},{0}) (0,0,0)) ", last);
     fmt::format_to(text_buffer(steps), "{} ", state.step);
     fmt::format_to(text_buffer(spacings), "{0} {0} {0}\n", dx);
   }
-  const double end = state.grid.xscale;
+  const double end = state.grid.xscale();
   std::string text = fmt::format("{}\n{}\n", format_name, written_fields);
   for (const std::string& name : plotfile_fields()) text += name + '\n';
   fmt::format_to(text_buffer(text), "3\n{}\n{}\n", state.time, levels.back().number);
@@ -160,22 +160,19 @@ std::string metadata(const snapshot& state) {
   const auto names = plotfile_fields();
   for (std::size_t f = 0; f < stored_fields; ++f) outflow[names[f]] = state.outflow[f];
   const nlohmann::ordered_json record = {
-      {"format", "stars-plotfile"}, {"version", 1},
-      {"problem", state.problem},   {"boundary", name_of(state.boundary)},
-      {"level", state.grid.level},  {"xscale", state.grid.xscale},
-      {"time", state.time},         {"step", state.step},
-      {"gamma", state.gamma},       {"outflow", outflow}};
+      {"format", "stars-plotfile"},  {"version", 1},
+      {"problem", state.problem},    {"boundary", name_of(state.boundary)},
+      {"level", state.grid.level()}, {"xscale", state.grid.xscale()},
+      {"time", state.time},          {"step", state.step},
+      {"gamma", state.gamma},        {"outflow", outflow}};
   return record.dump(2) + '\n';
 }
 
 void check_snapshot(const snapshot& state) {
-  if (state.grid.level < 0 || state.grid.level > max_level)
-    throw std::invalid_argument(
-        fmt::format("snapshot: level {}, expected 0 to {}", state.grid.level, max_level));
   const std::size_t expected = snapshot::size_of(state.grid);
   if (state.data.size() != expected)
     throw std::invalid_argument(fmt::format("snapshot: {} values on level {}, expected {}",
-                                            state.data.size(), state.grid.level, expected));
+                                            state.data.size(), state.grid.level(), expected));
 }
 
 /// Throws unless `directory` does not exist or is a plotfile, which may be replaced.
@@ -211,8 +208,8 @@ void write_plotfile(const fs::path& directory, const snapshot& state) {
   make_directory(staged.path());
 
   std::vector<std::vector<double>> coarser;  // finest first
-  std::vector<plot_level> levels{{state.grid.level, state.data}};
-  for (int number = state.grid.level - 1; number >= 0; --number) {
+  std::vector<plot_level> levels{{state.grid.level(), state.data}};
+  for (int number = state.grid.level() - 1; number >= 0; --number) {
     coarser.push_back(restrict_level(levels.back().data));
     levels.push_back({number, coarser.back()});
   }

@@ -103,8 +103,8 @@ void put_header(const operation& op, hid_t file, const restart& content) {
   put(op, file, "version", format_version);
   put(op, file, "problem", std::string_view(state.problem));
   put(op, file, "boundary", std::string_view(name_of(state.boundary)));
-  put(op, file, "level", std::int64_t{state.grid.level});
-  put(op, file, "xscale", state.grid.xscale);
+  put(op, file, "level", std::int64_t{state.grid.level()});
+  put(op, file, "xscale", state.grid.xscale());
   put(op, file, "time", state.time);
   put(op, file, "step", std::int64_t{state.step});
   put(op, file, "gamma", state.gamma);
@@ -120,7 +120,7 @@ void put_scheme(const operation& op, hid_t file, const restart& content) {
 
 /// Writes one chunk for each sub-grid, with a checksum.
 void put_state(const operation& op, hid_t file, const snapshot& state) {
-  const extent size = state_extent(state.grid.level);
+  const extent size = state_extent(state.grid.level());
   extent chunk = size;
   chunk[0] = 1;
   const handle space =
@@ -218,8 +218,7 @@ void get_header(const operation& op, hid_t file, restart& content) {
   state.boundary = *found;
   const std::int64_t level = get_integer(op, file, "level");
   if (level < 0 || level > max_level) op.fail("impossible level " + std::to_string(level));
-  state.grid.level = static_cast<int>(level);
-  state.grid.xscale = get_number(op, file, "xscale");
+  state.grid = {static_cast<int>(level), get_number(op, file, "xscale")};
   state.time = get_number(op, file, "time");
   state.step = static_cast<long>(get_integer(op, file, "step"));
   state.gamma = get_number(op, file, "gamma");
@@ -269,12 +268,12 @@ void get_state(const operation& op, hid_t file, snapshot& state) {
   const handle data = op.own(H5Dopen2(file, state_name, H5P_DEFAULT), H5Dclose, state_name);
   const handle space = op.own(H5Dget_space(data.get()), H5Sclose, state_name);
   const handle type = op.own(H5Dget_type(data.get()), H5Tclose, state_name);
-  const extent expected = state_extent(state.grid.level);
+  const extent expected = state_extent(state.grid.level());
   extent found{};
   if (H5Sget_simple_extent_ndims(space.get()) != state_rank ||
       H5Sget_simple_extent_dims(space.get(), found.data(), nullptr) != state_rank ||
       found != expected)
-    op.fail("the shape of 'state' does not belong to level " + std::to_string(state.grid.level));
+    op.fail("the shape of 'state' does not belong to level " + std::to_string(state.grid.level()));
   if (H5Tequal(type.get(), H5T_IEEE_F64LE) <= 0) op.fail("'state' does not hold 64-bit numbers");
   state.data.resize(snapshot::size_of(state.grid));
   op.check(H5Dread(data.get(), H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, state.data.data()),
@@ -286,9 +285,8 @@ void get_state(const operation& op, hid_t file, snapshot& state) {
 bool restart_available() noexcept { return true; }
 
 void write_restart(const fs::path& file, const restart& content) {
-  const int level = content.state.grid.level;
-  if (level < 0 || level > max_level ||
-      content.state.data.size() != snapshot::size_of(content.state.grid))
+  const int level = content.state.grid.level();
+  if (content.state.data.size() != snapshot::size_of(content.state.grid))
     throw std::invalid_argument("restart: " + std::to_string(content.state.data.size()) +
                                 " values do not fit level " + std::to_string(level));
   if (fs::is_directory(file)) throw output_error(file, "write the restart file", "a directory");

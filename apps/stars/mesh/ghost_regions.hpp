@@ -3,7 +3,7 @@
 /// The cells of the 26 ghost regions of a sub-grid, and the cells from which they are filled.
 #pragma once
 
-#include "mesh/mesh.hpp"
+#include "mesh/subgrid.hpp"
 
 namespace stars {
 

@@ -5,7 +5,7 @@
 
 #include <cstddef>
 
-#include "mesh/mesh.hpp"
+#include "mesh/subgrid.hpp"
 
 namespace stars {
 

@@ -412,8 +412,8 @@ class resident final : public simulation {
       co_await bring_back(after(stage));
       const index_type cell = find_fault::cell_of(m_state.grid.cell_count(), code);
       const index_type own = cell / cells_per_subgrid - m_part.first();
-      m_fault = fault{stage, unphysical_in(m_state.data.data() + own * compact.block, cell,
-                                           m_state.step, m_state.time)};
+      m_fault = fault{stage, unphysical_in(m_state.grid, m_state.data.data() + own * compact.block,
+                                           cell, m_state.step, m_state.time)};
     }
   }
 

@@ -11,14 +11,14 @@
 namespace stars {
 namespace {
 
-triple global_of(std::ptrdiff_t cell) {
-  const triple p = mesh::place(static_cast<int>(cell / cells_per_subgrid));
-  const int k = static_cast<int>(cell % cells_per_subgrid);
+triple global_of(const unphysical_cell& u) {
+  const triple p = u.node.place;
+  const int k = static_cast<int>(u.index % cells_per_subgrid);
   return {p.x * edge + k % edge, p.y * edge + k / edge % edge, p.z * edge + k / (edge * edge)};
 }
 
 std::string describe(const unphysical_cell& u) {
-  const triple g = global_of(u.index);
+  const triple g = global_of(u);
   char text[256];
   std::snprintf(text, sizeof text,
                 "%s = %.17g in cell (%d, %d, %d), sub-grid %d, at step %ld, time %.17g",
@@ -29,17 +29,20 @@ std::string describe(const unphysical_cell& u) {
 
 }  // namespace
 
-unphysical_cell unphysical_in(const double* subgrid, std::ptrdiff_t index, long step, double time) {
+unphysical_cell unphysical_in(const mesh& grid, const double* subgrid, std::ptrdiff_t index,
+                              long step, double time) {
   const double* cell = subgrid + index % cells_per_subgrid;
   const int wrong = cell[field::rho * compact.field] > 0.0 ? field::tau : field::rho;
-  return {index, step, time, wrong, cell[wrong * compact.field]};
+  const node_key& node = grid.tree().key(static_cast<int>(index / cells_per_subgrid));
+  return {node, index, step, time, wrong, cell[wrong * compact.field]};
 }
 
 unphysical_state::unphysical_state(const unphysical_cell& found)
-    : std::runtime_error(describe(found)), unphysical_cell(found), cell(global_of(index)) {}
+    : std::runtime_error(describe(found)), unphysical_cell(found), cell(global_of(found)) {}
 
 unphysical_state::unphysical_state(const snapshot& state, std::ptrdiff_t where)
-    : unphysical_state(unphysical_in(state.data.data() + where / cells_per_subgrid * compact.block,
+    : unphysical_state(unphysical_in(state.grid,
+                                     state.data.data() + where / cells_per_subgrid * compact.block,
                                      where, state.step, state.time)) {}
 
 serial_driver::serial_driver(const snapshot& state, const scheme& options, loop_kind loops)

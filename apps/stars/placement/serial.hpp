@@ -19,21 +19,22 @@ namespace stars {
 /// A cell whose density is not positive or whose entropy tracer is negative, or in which one of
 /// them is NaN.
 struct unphysical_cell {
-  std::ptrdiff_t index;  ///< sub-grid times 512 plus the cell's position in it
+  node_key node;         ///< the sub-grid
+  std::ptrdiff_t index;  ///< number of the sub-grid times 512 plus the cell's position in it
   long step;             ///< steps completed before the failing one
   double time;
   int field;
   double value;
 };
 /// Returns the fault in a cell. `subgrid` is the data of the cell's sub-grid.
-[[nodiscard]] unphysical_cell unphysical_in(const double* subgrid, std::ptrdiff_t index, long step,
-                                            double time);
+[[nodiscard]] unphysical_cell unphysical_in(const mesh& grid, const double* subgrid,
+                                            std::ptrdiff_t index, long step, double time);
 
 class unphysical_state : public std::runtime_error, public unphysical_cell {
  public:
   explicit unphysical_state(const unphysical_cell& found);
   unphysical_state(const snapshot& state, std::ptrdiff_t index);
-  triple cell;  ///< global position
+  triple cell;  ///< global position on the level of its sub-grid
 };
 
 /// How loops over a kernel's range run: in vectors if the kernel supports them, or one index at a

@@ -360,8 +360,8 @@ class staged final : public simulation {
     if (first == 0.0) return;
     const fault found{
         now.stage,
-        unphysical_in(part(now.next, n), find_fault::cell_of(m_state.grid.cell_count(), first),
-                      now.step, now.time)};
+        unphysical_in(m_state.grid, part(now.next, n),
+                      find_fault::cell_of(m_state.grid.cell_count(), first), now.step, now.time)};
     const std::lock_guard lock(m_fault_lock);
     if (!m_fault || found.before(*m_fault)) m_fault = found;
     throw unphysical_state(found.where);

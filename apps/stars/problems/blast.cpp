@@ -36,8 +36,8 @@ class blast final : public problem {
     return (x * x + y * y) + z * z < m_radius * m_radius;
   }
   [[nodiscard]] long cells_inside(const mesh& grid) const {
-    const double reach = std::fmin(m_radius, grid.xscale);
-    const int first = std::max(0, int((grid.xscale - reach) / grid.dx()) - 1);
+    const double reach = std::fmin(m_radius, grid.xscale());
+    const int first = std::max(0, int((grid.xscale() - reach) / grid.dx()) - 1);
     const int last = grid.cells_per_edge() - 1 - first;
     long cells = 0;
     for (int k = first; k <= last; ++k)

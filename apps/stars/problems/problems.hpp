@@ -20,7 +20,7 @@ struct sod_options {
 };
 
 /// Returns the radius of the heated ball, which then has 160 cells at any resolution.
-constexpr double default_radius(const mesh& grid) { return 3.5 * grid.dx(); }
+inline double default_radius(const mesh& grid) { return 3.5 * grid.dx(); }
 
 /// Sedov-Taylor blast: `energy` is spread evenly over the cells whose centre is closer than
 /// `radius`.

@@ -68,7 +68,8 @@ inline snapshot rarefied() {
       const auto put = [&](int f, double v) { s.data[s.index(n, f, c)] = v; };
       put(field::egas, 1.0 + 1.5 * speed * speed);
       put(field::tau, 1.0);
-      for (int a = 0; a < 3; ++a) put(field::sx + a, mesh::place(n)[a] == 0 ? -speed : speed);
+      for (int a = 0; a < 3; ++a)
+        put(field::sx + a, s.grid.tree().key(n).place[a] == 0 ? -speed : speed);
     }
   return s;
 }

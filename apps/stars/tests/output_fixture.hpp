@@ -86,8 +86,7 @@ inline void write_file(const std::filesystem::path& path, const std::string& con
 /// Returns a state in which all numbers are different.
 inline snapshot sample_state(int level) {
   snapshot state;
-  state.grid.level = level;
-  state.grid.xscale = 1.5;
+  state.grid = {level, 1.5};
   state.time = 0.1;
   state.step = 7;
   state.gamma = 7.0 / 5.0;

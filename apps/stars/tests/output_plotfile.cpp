@@ -237,8 +237,6 @@ TEST(plotfile, refuses_data_that_do_not_fit_the_mesh) {
   snapshot state = sample_state(1);
   state.data.pop_back();
   EXPECT_THROW(write_plotfile(scratch / "plt", state), std::invalid_argument);
-  state.grid.level = -1;
-  EXPECT_THROW(write_plotfile(scratch / "plt", state), std::invalid_argument);
   EXPECT_TRUE(scratch.names().empty());
 }
 

@@ -72,8 +72,8 @@ TEST_F(restart_file, returns_every_bit) {
   EXPECT_EQ(read.state.gamma, written.state.gamma);
   EXPECT_EQ(read.state.problem, written.state.problem);
   EXPECT_EQ(read.state.boundary, written.state.boundary);
-  EXPECT_EQ(read.state.grid.level, written.state.grid.level);
-  EXPECT_EQ(read.state.grid.xscale, written.state.grid.xscale);
+  EXPECT_EQ(read.state.grid.level(), written.state.grid.level());
+  EXPECT_EQ(read.state.grid.xscale(), written.state.grid.xscale());
   EXPECT_EQ(read.scheme, written.scheme);
   EXPECT_TRUE(same_bits(std::get<double>(read.scheme.at("floor")), -0.0));
 }
@@ -90,7 +90,7 @@ TEST_F(restart_file, holds_a_single_subgrid_and_no_parameters) {
 TEST_F(restart_file, replaces_an_older_one) {
   write_restart(m_path, sample_restart(1));
   write_restart(m_path, sample_restart(0));
-  EXPECT_EQ(read_restart(m_path).state.grid.level, 0);
+  EXPECT_EQ(read_restart(m_path).state.grid.level(), 0);
   EXPECT_EQ(m_scratch.names().size(), 1u);
 }
 

@@ -127,7 +127,7 @@ TEST(driver, leaves_a_uniform_flow_alone) {
   snapshot s = make_linear_wave(1, {.amplitude = 0.0});
   for (int n = 0; n < s.grid.subgrid_count(); ++n) {
     for (int k = 0; k < cells_per_subgrid; ++k) {
-      const triple c{k % edge, k / edge % edge, k / 64}, p = mesh::place(n);
+      const triple c{k % edge, k / edge % edge, k / 64}, p = s.grid.tree().key(n).place;
       const double x = s.grid.centre(p.x * 8 + c.x), y = s.grid.centre(p.y * 8 + c.y),
                    z = s.grid.centre(p.z * 8 + c.z);
       const double v[3] = {0.5, 0.25, -0.75};

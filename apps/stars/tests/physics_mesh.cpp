@@ -11,21 +11,6 @@
 namespace stars::test {
 namespace {
 
-TEST(mesh, numbers_subgrids_in_z_order) {
-  EXPECT_EQ(mesh::id_of({1, 0, 0}), 1);
-  EXPECT_EQ(mesh::id_of({0, 1, 0}), 2);
-  EXPECT_EQ(mesh::id_of({0, 0, 1}), 4);
-  for (int level = 0; level <= 4; ++level) {
-    const mesh m{level};
-    for (int n = 0; n < m.subgrid_count(); ++n) {
-      const triple p = mesh::place(n);
-      ASSERT_EQ(mesh::id_of(p), n);
-      ASSERT_LT(std::max({p.x, p.y, p.z}), m.subgrids_per_edge());
-    }
-  }
-  EXPECT_EQ(mesh::place((1 << 30) - 1), (triple{1023, 1023, 1023}));
-}
-
 TEST(mesh, has_26_distinct_directions_with_opposites) {
   std::set<std::array<int, 3>> seen;
   for (int d = 0; d < direction_count; ++d) {
@@ -36,27 +21,6 @@ TEST(mesh, has_26_distinct_directions_with_opposites) {
     seen.insert({v.x, v.y, v.z});
   }
   EXPECT_EQ(seen.size(), 26u);
-}
-
-TEST(mesh, neighbours_are_mutual_and_end_at_the_boundary) {
-  const mesh m{2};
-  int open = 0;
-  for (int n = 0; n < m.subgrid_count(); ++n) {
-    for (int d = 0; d < direction_count; ++d) {
-      const int wrapped = m.neighbour(n, d, boundary_kind::periodic);
-      ASSERT_GE(wrapped, 0);
-      EXPECT_EQ(m.neighbour(wrapped, opposite(d), boundary_kind::periodic), n);
-      const int k = m.neighbour(n, d, boundary_kind::outflow);
-      if (k < 0) {
-        ++open;
-      } else {
-        EXPECT_EQ(k, wrapped);
-        EXPECT_EQ(m.neighbour(k, opposite(d), boundary_kind::outflow), n);
-      }
-    }
-  }
-  // On each axis 4 + 3 + 3 pairs (place, step) stay inside; 64 of the 10^3 have no step at all.
-  EXPECT_EQ(open, 64 * 26 - (10 * 10 * 10 - 64));
 }
 
 TEST(mesh, coordinates_are_centred_and_agree_between_subgrids) {
@@ -72,7 +36,7 @@ TEST(ghosts, come_from_the_right_neighbour_in_every_direction) {
   snapshot s = make_linear_wave(1);
   const int n = s.grid.cells_per_edge();
   for (int id = 0; id < s.grid.subgrid_count(); ++id) {
-    const triple p = mesh::place(id);
+    const triple p = s.grid.tree().key(id).place;
     for (int k = 0; k < cells_per_subgrid; ++k) {
       const triple c{k % edge, k / edge % edge, k / (edge * edge)};
       for (int f = 0; f < field_count; ++f) {
@@ -85,7 +49,7 @@ TEST(ghosts, come_from_the_right_neighbour_in_every_direction) {
   const subgrid_tables tables = tables_of(s);
   std::vector<double> u(ghosted.block);
   for (int id = 0; id < s.grid.subgrid_count(); ++id) {
-    const triple p = mesh::place(id);
+    const triple p = s.grid.tree().key(id).place;
     run_loop(ghosts_of(s.data.data(), tables.view(), id, 1, u.data()));
     for (int z = -3; z < 11; ++z) {
       for (int y = -3; y < 11; ++y) {

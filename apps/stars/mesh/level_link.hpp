@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// A coarse sub-grid and one of its octants as a sub-grid of the next level.
+#pragma once
+
+#include <cstdint>
+
+namespace stars {
+
+/// A coarse sub-grid and one of its octants as a sub-grid of the next level.
+struct level_link {
+  int coarse, fine;     ///< slots
+  int octant;           ///< x + 2y + 4z
+  std::uint64_t cells;  ///< bit x + 4y + 16z: the coarse cells of the octant that are needed
+};
+
+}  // namespace stars
