@@ -27,6 +27,7 @@ struct floor_values {
 /// Deliberate errors. A valid verification must detect each of them.
 struct mutation {
   int dropped_direction = -1;       ///< ghost direction filled from the own edge, not the neighbour
+  bool fluxes_uncorrected = false;  ///< coarse faces keep their own fluxes where levels change
   bool edge_terms_dropped = false;  ///< only the face centre is summed, with its weight of 16/36
   double gamma = 0.0;               ///< if > 0, used by the kernels instead of the problem's gamma
 };

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "kernel/lanes_simd.hpp"
-#include "mesh/mesh.hpp"
+#include "mesh/subgrid.hpp"
 
 namespace stars {
 

@@ -90,4 +90,23 @@ struct subgrid_frame {
   }
 };
 
+/// Returns a source of ghost cells that is the sub-grid's own edge.
+constexpr ghost_source own_edge(int slot, int direction) {
+  const triple v = direction_vector(direction);
+  ghost_source s{slot, {}};
+  for (int a = 0; a < 3; ++a) s.rule[a] = v[a] == 0 ? axis_rule::inside : axis_rule::zero_gradient;
+  return s;
+}
+
+/// The addresses of both tables, in memory of the host or of a device.
+struct subgrid_view {
+  const subgrid_frame* frames;  ///< [slots]
+  const ghost_source* sources;  ///< [own sub-grids][26]
+
+  /// Returns the sources of own sub-grid n.
+  constexpr const ghost_source* sources_of(int n) const {
+    return sources + std::ptrdiff_t{n} * direction_count;
+  }
+};
+
 }  // namespace stars

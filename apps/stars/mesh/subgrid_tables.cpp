@@ -2,16 +2,6 @@
 #include "mesh/subgrid_tables.hpp"
 
 namespace stars {
-namespace {
-
-ghost_source own_edge(int slot, int d) {
-  const triple v = direction_vector(d);
-  ghost_source s{slot, {}};
-  for (int a = 0; a < 3; ++a) s.rule[a] = v[a] == 0 ? axis_rule::inside : axis_rule::zero_gradient;
-  return s;
-}
-
-}  // namespace
 
 subgrid_tables::subgrid_tables(const mesh& grid, boundary_kind boundary, const partition& part,
                                int dropped_direction) {

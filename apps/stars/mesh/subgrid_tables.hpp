@@ -10,17 +10,6 @@
 
 namespace stars {
 
-/// The addresses of both tables, in memory of the host or of a device.
-struct subgrid_view {
-  const subgrid_frame* frames;  ///< [slots]
-  const ghost_source* sources;  ///< [own sub-grids][26]
-
-  /// Returns the sources of own sub-grid n.
-  constexpr const ghost_source* sources_of(int n) const {
-    return sources + std::ptrdiff_t{n} * direction_count;
-  }
-};
-
 /// The sub-grids of a part: a state [slots][15][512] has its own ones first.
 struct subgrid_tables {
   std::vector<subgrid_frame> frames;  ///< [slots]

@@ -176,6 +176,13 @@ class planner {
 
 }  // namespace
 
+void drop_direction(transfer_plan& plan, int direction) {
+  if (direction < 0) return;
+  for (int leaf = 0; leaf < plan.leaves; ++leaf)
+    plan.sources[std::size_t(leaf) * direction_count + std::size_t(direction)] =
+        own_edge(leaf, direction);
+}
+
 transfer_plan plan_transfers(const octree& tree, double xscale) {
   return planner(tree, xscale).make();
 }

@@ -10,6 +10,7 @@
 #include "mesh/face_link.hpp"
 #include "mesh/level_link.hpp"
 #include "mesh/octree.hpp"
+#include "mesh/subgrid.hpp"
 
 namespace stars {
 
@@ -48,10 +49,15 @@ struct transfer_plan {
   std::vector<face_link> corrections;
 
   [[nodiscard]] int slot_count() const { return leaves + restricted + prolonged; }
+  [[nodiscard]] subgrid_view view() const { return {frames.data(), sources.data()}; }
   [[nodiscard]] const ghost_source& source(int leaf, int direction) const {
     return sources[std::size_t(leaf) * direction_count + std::size_t(direction)];
   }
 };
+
+/// Makes the ghosts of all leaves in one direction come from the leaf's own edge: a deliberate
+/// error, which a verification must find. -1: no direction.
+void drop_direction(transfer_plan& plan, int direction);
 
 /// Returns the tables of `tree` for the domain [-xscale, xscale]^3. Time and memory: linear.
 [[nodiscard]] transfer_plan plan_transfers(const octree& tree, double xscale);

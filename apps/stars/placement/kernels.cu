@@ -8,8 +8,11 @@
 #include "hydro/stage.hpp"
 #include "hydro/time_step.hpp"
 #include "hydro/update.hpp"
+#include "transfer/flux_correction.hpp"
 #include "transfer/ghosts.hpp"
 #include "transfer/halo.hpp"
+#include "transfer/prolongation.hpp"
+#include "transfer/restriction.hpp"
 
 template struct starling::cuda::instantiate<stars::discontinuity_1>;
 template struct starling::cuda::instantiate<stars::discontinuity_2>;
@@ -21,6 +24,9 @@ template struct starling::cuda::instantiate<stars::flux>;
 template struct starling::cuda::instantiate<stars::ghost_fill>;
 template struct starling::cuda::instantiate<stars::pack_halo>;
 template struct starling::cuda::instantiate<stars::unpack_halo>;
+template struct starling::cuda::instantiate<stars::restriction>;
+template struct starling::cuda::instantiate<stars::prolongation>;
+template struct starling::cuda::instantiate<stars::correct_fluxes>;
 template struct starling::cuda::instantiate<stars::fused_primitives>;
 template struct starling::cuda::instantiate<stars::divergence>;
 template struct starling::cuda::instantiate<stars::outflow_rate>;

@@ -8,8 +8,11 @@
 #include "hydro/stage.hpp"
 #include "hydro/time_step.hpp"
 #include "hydro/update.hpp"
+#include "transfer/flux_correction.hpp"
 #include "transfer/ghosts.hpp"
 #include "transfer/halo.hpp"
+#include "transfer/prolongation.hpp"
+#include "transfer/restriction.hpp"
 
 template struct starling::kokkos::instantiate<stars::discontinuity_1>;
 template struct starling::kokkos::instantiate<stars::discontinuity_2>;
@@ -21,6 +24,9 @@ template struct starling::kokkos::instantiate<stars::flux>;
 template struct starling::kokkos::instantiate<stars::ghost_fill>;
 template struct starling::kokkos::instantiate<stars::pack_halo>;
 template struct starling::kokkos::instantiate<stars::unpack_halo>;
+template struct starling::kokkos::instantiate<stars::restriction>;
+template struct starling::kokkos::instantiate<stars::prolongation>;
+template struct starling::kokkos::instantiate<stars::correct_fluxes>;
 template struct starling::kokkos::instantiate<stars::fused_primitives>;
 template struct starling::kokkos::instantiate<stars::divergence>;
 template struct starling::kokkos::instantiate<stars::outflow_rate>;

@@ -12,7 +12,7 @@
 #include "hydro/stage.hpp"
 #include "hydro/update.hpp"
 #include "mesh/mesh.hpp"
-#include "mesh/subgrid_tables.hpp"
+#include "mesh/transfer_plan.hpp"
 
 namespace stars {
 
@@ -57,9 +57,14 @@ class serial_driver {
   std::vector<double> fluxes_of(int subgrid);
 
  private:
+  void fill_other_levels();
   void gather_ghosts(int subgrid);
-  void compute_fluxes(int subgrid);
-  void begin_stage(int stage);
+  void compute_fluxes(int subgrid, double* fluxes);
+  void compute_seam_fluxes();
+  void begin_stage();
+  double fastest_of(int subgrid);
+  void finish_fluxes(int subgrid, const double* fluxes);
+  void number_seam();
   void choose_time_step();
   void finish_stage(int stage);
   void synchronize();
@@ -71,8 +76,8 @@ class serial_driver {
 
   snapshot m_state;
   scheme m_scheme;
-  subgrid_tables m_tables;
   loop_kind m_loops;
+  transfer_plan m_plan;
   std::array<double, clock_entry::count> m_clock{};
   /// An array that begins at a cache line, so that a vector of eight lanes is in one line.
   class work_array {
@@ -90,7 +95,14 @@ class serial_driver {
   work_array m_u{ghosted.block}, m_pressure{pressure_block}, m_jump{jump_block},
       m_points{point_block}, m_fluxes{flux_block}, m_speeds{speed_block}, m_egas{ghosted.field};
   // The arrays of the whole domain.
+  std::vector<double> m_live;  // [slots][15][512]
   std::vector<double> m_start, m_rate, m_leaving, m_amount, m_fastest, m_faults;
+  // Leaves beside a change of level: their fluxes are needed together.
+  std::vector<int> m_seam;                   // by row of the arrays below
+  std::vector<int> m_row_of;                 // by leaf; -1: not beside a change of level
+  std::vector<face_link> m_corrections;      // rows instead of slots
+  std::vector<subgrid_frame> m_seam_frames;  // by row
+  std::vector<double> m_seam_fluxes, m_seam_fastest;
 };
 
 }  // namespace stars

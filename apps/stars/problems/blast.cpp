@@ -22,18 +22,25 @@ class blast final : public problem {
     const long cells = cells_inside(finest);
     require(cells > 0, "radius holds no cell centre at this level");
     m_density = o.energy / (static_cast<double>(cells) * finest.cell_volume());
+    m_energy = o.energy;
+    m_finest_dx = finest.dx();
     rules = {{field::rho, refinement_measure::difference, 0.1},
              {field::tau, refinement_measure::difference, 0.1}};
   }
 
-  [[nodiscard]] gas_state gas(const double (&r)[3], double /*dx*/) const override {
-    const double e = inside(r[0], r[1], r[2]) ? m_density : m_ambient;
+  [[nodiscard]] gas_state gas(const double (&r)[3], double dx) const override {
+    double radius = m_radius, density = m_density;
+    if (dx > 1.5 * m_finest_dx && 3.5 * dx > radius) {  // else no coarse cell might be in the ball
+      radius = 3.5 * dx;
+      density = m_energy / (160.0 * (dx * dx * dx));
+    }
+    const double e = inside(r[0], r[1], r[2], radius) ? density : m_ambient;
     return gas_state{1.0, (gamma - 1.0) * e, {}, 0};
   }
 
  private:
-  [[nodiscard]] bool inside(double x, double y, double z) const {
-    return (x * x + y * y) + z * z < m_radius * m_radius;
+  static bool inside(double x, double y, double z, double radius) {
+    return (x * x + y * y) + z * z < radius * radius;
   }
   [[nodiscard]] long cells_inside(const mesh& grid) const {
     const double reach = std::fmin(m_radius, grid.xscale());
@@ -43,11 +50,11 @@ class blast final : public problem {
     for (int k = first; k <= last; ++k)
       for (int j = first; j <= last; ++j)
         for (int i = first; i <= last; ++i)
-          cells += inside(grid.centre(i), grid.centre(j), grid.centre(k));
+          cells += inside(grid.centre(i), grid.centre(j), grid.centre(k), m_radius);
     return cells;
   }
 
-  double m_ambient, m_radius, m_density;
+  double m_ambient, m_radius, m_density, m_energy, m_finest_dx;
 };
 
 }  // namespace

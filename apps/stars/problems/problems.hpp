@@ -45,7 +45,8 @@ struct wave_options {
 
 /// \throws std::invalid_argument whose text begins with the option, if a value is impossible
 [[nodiscard]] std::unique_ptr<problem> sod_problem(const sod_options& options = {});
-/// The ball is heated as it is on a grid of `finest_level`.
+/// The ball is heated as it is on a grid of `finest_level`. In coarser cells it has a radius of 3.5
+/// cells at least, so that refinement from a coarse mesh finds it.
 [[nodiscard]] std::unique_ptr<problem> blast_problem(int finest_level,
                                                      const blast_options& options = {});
 [[nodiscard]] std::unique_ptr<problem> linear_wave_problem(const wave_options& options = {});

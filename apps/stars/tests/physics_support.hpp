@@ -33,6 +33,14 @@ inline scheme scheme_for(const snapshot& s) {
   return o;
 }
 
+/// Return the position with a number in Z-order, and the number of a position.
+inline triple place_of(int z_number) {
+  return node_key::at(max_level, static_cast<std::uint64_t>(z_number)).place;
+}
+inline int number_of(triple place) {
+  return static_cast<int>(node_key{max_level, place}.z_number());
+}
+
 /// Returns the tables of the whole domain.
 inline subgrid_tables tables_of(const snapshot& s) {
   return {s.grid, s.boundary, partition(s.grid)};
@@ -79,15 +87,18 @@ inline snapshot turbulent(int level, boundary_kind boundary, std::uint64_t seed)
   return s;
 }
 
-/// Returns the sum of a field over the domain times the cell volume, in extended precision.
+/// Returns the integral of a field over the domain, in extended precision.
 inline long double total(const snapshot& s, int f) {
   long double sum = 0.0;
   for (int n = 0; n < s.grid.subgrid_count(); ++n) {
+    const long double dx = s.grid.frame_of(n, s.boundary).dx();
+    long double own = 0.0;
     for (int k = 0; k < cells_per_subgrid; ++k) {
-      sum += s.data[s.index(n, f, {k % edge, k / edge % edge, k / (edge * edge)})];
+      own += s.data[s.index(n, f, {k % edge, k / edge % edge, k / (edge * edge)})];
     }
+    sum += own * dx * dx * dx;
   }
-  return sum * s.grid.cell_volume();
+  return sum;
 }
 
 inline double relative_drift(const snapshot& before, const snapshot& after, int f) {

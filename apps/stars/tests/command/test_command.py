@@ -221,7 +221,7 @@ WRECK = ["--level", 1, "--cfl", 1]  # the state becomes unphysical in the first 
 @pytest.mark.parametrize("residency", ["staged", "resident"])
 def test_an_unphysical_state_is_reported_and_written(residency, tmp_path):
     said = stars(*WRECK, "--residency", residency, "-o", tmp_path, code=3)
-    assert "tau = -1.1476023196680654 in cell (6, 6, 5), sub-grid 0, at step 0" in said
+    assert "tau = -1.1476023196680654 in cell (6, 6, 5) of level 1, sub-grid 0, at step 0" in said
     assert (tmp_path / "unphysical" / "Header").exists()
 
 

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// The mesh follows the flow: marks, balance, and the state on the next tree.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "mesh/adapt.hpp"
+#include "mesh/mesh.hpp"
+#include "problems/problem.hpp"
+
+namespace stars {
+
+/// Returns how many steps may pass between two regrids: what is in a leaf then stays within the two
+/// layers of cells around it that the rules test.
+constexpr int steps_between_regrids(double cfl) { return static_cast<int>(2.0 / cfl + 0.5); }
+
+/// Returns the mark of each leaf: `refine` if a rule applies to it; `coarsen` if no rule applies to
+/// the mean of it and its seven siblings, which then are one leaf; otherwise `keep`. Before and
+/// after a change of level the same rules are applied to the same cells, so that leaves do not
+/// change to and fro.
+[[nodiscard]] std::vector<refinement> find_marks(const snapshot& state,
+                                                 std::span<const refinement_rule> rules);
+
+/// Returns the state on another tree: unchanged cells, means of eight cells, or interpolated cells,
+/// by restriction and prolongation. Sums over the domain change by rounding only.
+/// \throws std::invalid_argument if leaves change by more than one level
+[[nodiscard]] snapshot on_tree(const snapshot& state, octree next);
+
+/// Changes the tree of `state` once by the rules. Returns whether it has changed.
+bool regrid(snapshot& state, std::span<const refinement_rule> rules, const level_limits& limits);
+
+/// Returns the initial state on a mesh that is refined by the rules of the problem, from a uniform
+/// mesh of `limits.min` on, until nothing changes or all of it is on `limits.max`.
+[[nodiscard]] snapshot initial_state(const problem& flow, const level_limits& limits);
+
+}  // namespace stars

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+// Flows on several levels: the serial driver, regridding, and initial states by refinement.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "driver/regrid.hpp"
+#include "tests/physics_support.hpp"
+
+namespace stars::test {
+namespace {
+
+/// Returns a tree with random leaves of levels `min` … `max`.
+octree random_tree(int min, int max, boundary_kind boundary, std::uint64_t seed) {
+  octree tree = octree::uniform(min, boundary);
+  generator random(seed);
+  for (int round = min; round < max; ++round) {
+    std::vector<refinement> marks(std::size_t(tree.leaf_count()), refinement::keep);
+    for (refinement& m : marks)
+      if (random() < 0.2) m = refinement::refine;
+    tree = adapt(tree, marks, {min, max});
+  }
+  return tree;
+}
+
+/// Returns a snapshot on a tree, filled from a function of the position of each cell.
+snapshot on(octree tree, const problem& flow) {
+  snapshot s;
+  s.grid = {std::move(tree), flow.xscale};
+  s.gamma = flow.gamma;
+  s.problem = flow.name;
+  s.boundary = flow.boundary;
+  s.data.resize(snapshot::size_of(s.grid));
+  for (int n = 0; n < s.grid.subgrid_count(); ++n)
+    fill_subgrid(flow, s.grid.frame_of(n, s.boundary), &s.data[s.index(n, 0, {})]);
+  return s;
+}
+
+class moving_gas final : public problem {
+ public:
+  explicit moving_gas(boundary_kind kind) : problem("moving-gas", 1.4, 1.0, kind) {}
+  [[nodiscard]] gas_state gas(const double (&)[3], double) const override {
+    return {1.25, 0.75, {0.5, -0.25, 0.125}, 2};
+  }
+};
+
+/// A sound wave with a blob of another species in it.
+class blob final : public problem {
+ public:
+  blob() : problem("blob", 1.4, 1.0, boundary_kind::periodic) {
+    rules = {{field::rho, refinement_measure::relative_difference, 0.04}};
+  }
+  [[nodiscard]] gas_state gas(const double (&r)[3], double) const override {
+    const double d = (r[0] - 0.2) * (r[0] - 0.2) + r[1] * r[1] + (r[2] + 0.1) * (r[2] + 0.1);
+    const bool in = d < 0.09;
+    return {in ? 2.0 : 1.0, 1.0 + std::exp(-20.0 * d), {0.6, 0.3, -0.4}, in ? 1 : 0};
+  }
+};
+
+/// Changes the tree of a state at random.
+octree changed(const snapshot& s, generator& random, level_limits limits) {
+  std::vector<refinement> marks(std::size_t(s.grid.subgrid_count()), refinement::coarsen);
+  for (refinement& m : marks) {
+    const double r = random();
+    m = r < 0.04 ? refinement::refine : r < 0.06 ? refinement::keep : refinement::coarsen;
+  }
+  return adapt(s.grid.tree(), marks, limits);
+}
+
+TEST(levels, a_uniform_flow_stays_uniform_across_them) {
+  const moving_gas flow(boundary_kind::periodic);
+  const snapshot first = on(random_tree(1, 3, flow.boundary, 3), flow);
+  ASSERT_FALSE(first.grid.is_uniform());
+  const snapshot last = run_steps(first, scheme_for(first), 10);
+  double worst = 0.0;
+  for (int n = 0; n < first.grid.subgrid_count(); ++n)
+    for (int f = 0; f < field_count; ++f) {
+      const auto begin = first.data.begin() + std::ptrdiff_t(first.index(n, f, {}));
+      const auto end = begin + cells_per_subgrid;
+      const auto now = last.data.begin() + std::ptrdiff_t(last.index(n, f, {}));
+      for (auto a = begin, b = now; a != end; ++a, ++b) worst = std::max(worst, std::fabs(*b - *a));
+    }
+  EXPECT_LT(worst, 1e-14);
+}
+
+TEST(levels, a_tree_refined_everywhere_is_the_uniform_grid) {
+  const auto flow = blast_problem(2);
+  octree tree = octree::uniform(1);
+  const std::vector<refinement> all(8, refinement::refine);
+  const snapshot a = on(adapt(tree, all), *flow), b = make_blast(2);
+  EXPECT_TRUE(a.grid == b.grid);
+  EXPECT_TRUE(same_bits(run_steps(a, scheme_for(a), 2).data, run_steps(b, scheme_for(b), 2).data));
+}
+
+TEST(levels, sums_do_not_drift_over_regrids) {
+  const blob flow;
+  const level_limits limits{1, 3};
+  const snapshot first = initial_state(flow, limits);
+  ASSERT_FALSE(first.grid.is_uniform());
+  snapshot now = first;
+  generator random(9);
+  int refined = 0, coarsened = 0;
+  for (int k = 0; k < 120; ++k) {
+    octree next = changed(now, random, limits);
+    refined += next.leaf_count() > now.grid.subgrid_count();
+    coarsened += next.leaf_count() < now.grid.subgrid_count();
+    now = on_tree(now, std::move(next));
+    if (k % 15 == 0) now = run_steps(now, scheme_for(now), 1);
+  }
+  EXPECT_GT(std::min(refined, coarsened), 20);
+  for (const int f : {int{field::rho}, int{field::egas}, int{field::sx}, int{field::sy},
+                      int{field::sz}, field::species + 0, field::species + 1})
+    EXPECT_LT(relative_drift(first, now, f), 1e-14) << f;
+}
+
+TEST(levels, the_mesh_follows_a_moving_blob) {
+  const blob flow;
+  const level_limits limits{1, 3};
+  snapshot now = initial_state(flow, limits);
+  const octree start = now.grid.tree();
+  for (int k = 0; k < 3; ++k) {
+    now = run_steps(now, scheme_for(now), steps_between_regrids(0.4));
+    regrid(now, flow.rules, limits);
+  }
+  EXPECT_FALSE(start == now.grid.tree());
+  EXPECT_EQ(now.grid.level(), 3);
+}
+
+TEST(levels, sums_drift_without_flux_correction) {
+  const blob flow;
+  snapshot first = initial_state(flow, {1, 3});
+  scheme o = scheme_for(first);
+  o.error.fluxes_uncorrected = true;
+  const snapshot last = run_steps(first, o, 6);
+  EXPECT_GT(relative_drift(first, last, field::rho), 1e-8);
+  EXPECT_GT(relative_drift(first, last, field::egas), 1e-8);
+}
+
+TEST(levels, outflow_of_a_refined_face_is_accounted) {
+  const auto flow = blast_problem(3, {.radius = 0.9});
+  snapshot first = on(random_tree(1, 3, boundary_kind::outflow, 5), *flow);
+  const snapshot last = run_steps(first, scheme_for(first), 10);
+  EXPECT_GT(last.outflow[field::rho], 1e-6);
+  for (const int f : {int{field::rho}, int{field::egas}})
+    EXPECT_LT(relative_drift(first, last, f), 1e-14) << f;
+}
+
+TEST(levels, vectors_and_single_cells_give_the_same_bits) {
+  for (const auto kind : {boundary_kind::outflow, boundary_kind::reflecting}) {
+    blob flow;
+    flow.boundary = kind;
+    const snapshot first = on(random_tree(0, 2, kind, 8), flow);
+    const scheme o = scheme_for(first);
+    EXPECT_TRUE(same_bits(run_steps(first, o, 1, loop_kind::vectors).data,
+                          run_steps(first, o, 1, loop_kind::single).data));
+  }
+}
+
+TEST(levels, the_blast_is_refined_where_it_is) {
+  const auto flow = blast_problem(3);
+  const snapshot first = initial_state(*flow, {1, 3});
+  EXPECT_EQ(first.grid.level(), 3);
+  EXPECT_LT(first.grid.subgrid_count(), 200);
+  EXPECT_NEAR(double(total(first, field::egas)), 1.0, 1e-13);  // as on a uniform grid
+  const int centre = first.grid.tree().find({3, {4, 4, 4}});
+  EXPECT_GE(centre, 0);
+}
+
+TEST(levels, leaves_do_not_change_to_and_fro_where_nothing_moves) {
+  const auto flow = blast_problem(3);
+  snapshot state = initial_state(*flow, {1, 3});
+  regrid(state, flow->rules, {1, 3});
+  const octree tree = state.grid.tree();
+  EXPECT_FALSE(regrid(state, flow->rules, {1, 3}));
+  EXPECT_TRUE(tree == state.grid.tree());
+}
+
+}  // namespace
+}  // namespace stars::test

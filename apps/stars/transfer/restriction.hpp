@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// Coarse cells from fine ones: means over eight children.
+#pragma once
+
+#include "mesh/layout.hpp"
+#include "transfer/octant_cells.hpp"
+
+namespace stars {
+
+/// Returns the mean of the values of eight children (x + 2y + 4z). Opposite children are added
+/// first: the values of `prolongation` then give their mean without rounding (`split`). Mirror
+/// images have the same bits.
+constexpr double mean_of_children(const double (&u)[octant_count]) {
+  return 0.125 * (((u[0] + u[7]) + (u[1] + u[6])) + ((u[2] + u[5]) + (u[3] + u[4])));
+}
+
+/// The needed cells of coarse sub-grids <- the means of their children, all fields. Every field is
+/// a density, also the angular momentum about the origin, so the means conserve it. No coarse cell
+/// may be in two links; the coarse slots may be written by several links at a time. Range (64, 15,
+/// count).
+struct restriction {
+  const double* from;       ///< [slots][15][512], the fine ones
+  double* to;               ///< [slots][15][512], the coarse ones; may be the same memory
+  const level_link* links;  ///< [count]
+  int count;
+
+  constexpr extent range() const { return {cells_per_octant, field_count, count}; }
+  template <class Index>
+  constexpr void operator()(Index i) const {
+    const level_link link = links[i.z];
+    if (!needs(link, i.x)) return;
+    const triple p = child_cell(i.x, 0), c = coarse_cell(link.octant, i.x);
+    const double* in = from + compact_at(link.fine, i.y, p.x, p.y, p.z);
+    double u[octant_count];
+    for (int k = 0; k < octant_count; ++k) {
+      u[k] = in[(k & 1) + (k >> 1 & 1) * compact.row + (k >> 2) * compact.plane];
+    }
+    to[compact_at(link.coarse, i.y, c.x, c.y, c.z)] = mean_of_children(u);
+  }
+};
+
+}  // namespace stars
