@@ -21,10 +21,10 @@ namespace stars {
 class mesh {
  public:
   /// Makes a uniform mesh of 8^level sub-grids.
-  mesh(int level = 0, double half_edge = 1.0)  // NOLINT: a level is a mesh
-      : mesh(octree::uniform(level), half_edge) {}
-  mesh(octree tree, double half_edge)
-      : m_tree(std::make_shared<const octree>(std::move(tree))), m_xscale(half_edge) {}
+  mesh(int level = 0, double half_width = 1.0)  // NOLINT: a level is a mesh
+      : mesh(octree::uniform(level), half_width) {}
+  mesh(octree tree, double half_width)
+      : m_tree(std::make_shared<const octree>(std::move(tree))), m_xscale(half_width) {}
 
   [[nodiscard]] const octree& tree() const { return *m_tree; }
   [[nodiscard]] double xscale() const { return m_xscale; }

@@ -9,8 +9,8 @@
 
 namespace stars {
 
-problem::problem(std::string called, double adiabatic, double half_edge, boundary_kind beyond)
-    : name(std::move(called)), gamma(adiabatic), xscale(half_edge), boundary(beyond) {
+problem::problem(std::string called, double adiabatic, double half_width, boundary_kind beyond)
+    : name(std::move(called)), gamma(adiabatic), xscale(half_width), boundary(beyond) {
   require(xscale > 0.0 && std::isfinite(xscale), "xscale must be positive");
   require(gamma > 1.0 && gamma < 10.0, "gamma must be above 1 and below 10");
 }

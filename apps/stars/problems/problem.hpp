@@ -34,7 +34,7 @@ class problem {
 
  protected:
   /// \throws std::invalid_argument if a value is impossible
-  problem(std::string called, double adiabatic, double half_edge, boundary_kind beyond);
+  problem(std::string called, double adiabatic, double half_width, boundary_kind beyond);
 };
 
 /// Fills a sub-grid [15][8][8][8] with the initial state of a problem. The spin is zero.

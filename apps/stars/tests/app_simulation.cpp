@@ -120,7 +120,7 @@ class placements : public testing::TestWithParam<run_case> {
     // The remaining state is the one in which the fault was found.
     const triple at = expected.cell;
     const int subgrid =
-        s.grid.tree().find({s.grid.level(), {at.x / edge, at.y / edge, at.z / edge}});
+        left.grid.tree().find({left.grid.level(), {at.x / edge, at.y / edge, at.z / edge}});
     const double found =
         left.data[left.index(subgrid, got.field, {at.x % edge, at.y % edge, at.z % edge})];
     EXPECT_EQ(std::memcmp(&found, &expected.value, sizeof found), 0) << found;
