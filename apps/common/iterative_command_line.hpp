@@ -52,7 +52,8 @@ class iterative_command_line : public command_line {
     begin_group("Checkpoints (--starling-restart none, latest or a number: restart from one)");
     add("--checkpoint-every", s.checkpoint_every, "iterations between checkpoints; 0: none")
         ->check(CLI::Range(0, 1'000'000'000));
-    add("--checkpoint-folder", s.checkpoint_folder, "folder that all ranks see");
+    add("--checkpoint-folder", s.checkpoint_folder,
+        "folder of each rank; {rank} and {host} are replaced");
     add("--checkpoints-kept", s.checkpoints_kept, "newest checkpoints that remain on disk")
         ->check(CLI::Range(1, most_pieces));
   }

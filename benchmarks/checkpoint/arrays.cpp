@@ -62,8 +62,9 @@ const std::vector<std::string> questions = {"copy", "take",       "whole",
 
 struct settings : bench::options {
   std::string folder = ".";
-  double mib = 256;  // of all patches
-  int rounds = 400;  // of a step
+  double mib = 256;        // of all patches
+  int rounds = 400;        // of a step
+  std::size_t copies = 1;  // of each share, in folders of different ranks
 };
 
 /// A folder of this run, removed at the end. All ranks see it.
@@ -102,8 +103,9 @@ class questionnaire {
     m_cells = std::size_t(mib * (1 << 20) / sizeof(double) / patches);
     m_mib = std::max<std::uint64_t>(1, std::uint64_t(mib));
     const own_folder folder(m_chosen.folder);
-    m_path = folder.path;
-    checkpoints saved = co_await checkpoints::open(*runtime::current(), m_path, {1});
+    m_path = folder.path + (m_chosen.copies > 1 ? "/{rank}" : "");
+    checkpoints saved =
+        co_await checkpoints::open(*runtime::current(), m_path, {1, "", "none", m_chosen.copies});
     const auto all =
         saved.create_array<patch>("patches", patches, starling::placement::block, m_cells);
     co_await starling::quiescence();
@@ -161,8 +163,8 @@ class questionnaire {
     bench::sampling runs(m_chosen, "read", m_mib);
     while (runs.wants_more()) {
       runs.begin();
-      checkpoints again =
-          co_await checkpoints::open(*runtime::current(), m_path, {1, "", "latest"});
+      checkpoints again = co_await checkpoints::open(*runtime::current(), m_path,
+                                                     {1, "", "latest", m_chosen.copies});
       const auto read =
           again.create_array<patch>("patches", patches, starling::placement::block, m_cells);
       co_await again.load();
@@ -229,6 +231,7 @@ void add_ratios(bench::report& out) {
 task<int> lead(const settings& chosen, bench::report& out) {
   out.config("ranks", starling::rank_count());
   out.config("mib", chosen.mib);
+  out.config("copies", chosen.copies);
   out.print_heading();
   co_await questionnaire(chosen, out).ask();
   add_ratios(out);
@@ -250,6 +253,10 @@ int main(int argc, char** argv) {
   settings chosen;
   CLI::App app{"Checkpoints of a chare array: copies, files, restart, and steps beside them"};
   bench::add_options(app, chosen);
+  app.add_option("--copies", chosen.copies,
+                 "Copies of each share; 2: each rank has a folder of its own")
+      ->check(CLI::Range(1, 2))
+      ->capture_default_str();
   app.add_option("--folder", chosen.folder, "Folder for the files, which all ranks see")
       ->check(CLI::ExistingDirectory)
       ->capture_default_str();

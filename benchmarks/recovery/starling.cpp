@@ -74,8 +74,8 @@ void say(const std::string& line) {
 }
 
 /// Computes until a file `stop` exists. Prints the time of the first step of this job.
-task<int> lead(runtime& rt, std::string folder, std::size_t words) {
-  checkpoints saved = co_await checkpoints::open(rt, folder);
+task<int> lead(runtime& rt, std::string folder, std::size_t words, std::string checkpoint_path) {
+  checkpoints saved = co_await checkpoints::open(rt, checkpoint_path);
   std::uint64_t step = 0, sum = 0;
   saved.add_value("step", step);
   saved.add_value("sum", sum);
@@ -95,13 +95,13 @@ task<int> lead(runtime& rt, std::string folder, std::size_t words) {
   co_return 0;
 }
 
-int be_rank(const std::string& folder, const std::string& words) {
+int be_rank(const std::string& folder, const std::string& words, const std::string& checkpoints) {
   alarm(most_seconds);
   const char* const rank = std::getenv("STARLING_LAUNCH_RANK");
   say("rank " + std::string(rank == nullptr ? "0" : rank) + " of start " + restarts() + ": " +
       std::to_string(getpid()));
   runtime rt(starling::runtime_options::from_environment());
-  return starling::run(rt, lead(rt, folder, std::stoul(words)));
+  return starling::run(rt, lead(rt, folder, std::stoul(words), checkpoints));
 }
 
 // --- the starter of the job, which kills its ranks
@@ -111,6 +111,8 @@ struct settings : bench::options {
   int kills = 50;
   double mib = 1;  // state of all elements
   double most_seconds = 10;
+  int copies = 1;  // of each share, in folders of different ranks
+  bool lose_folders = false;
   std::string folder = ".";
   std::string launcher;
 };
@@ -128,8 +130,10 @@ int strikes_of(const settings& chosen, const question& q) {
 
 class strikes {
  public:
-  strikes(const settings& chosen, const question& q, const std::vector<std::string>& line)
-      : m_chosen(chosen), m_question(q), m_job(line, bench::child::heard::errors_too) {}
+  strikes(const settings& chosen, const question& q, const std::vector<std::string>& line,
+          std::string folder)
+      : m_chosen(chosen), m_question(q), m_folder(std::move(folder)),
+        m_job(line, bench::child::heard::errors_too) {}
 
   /// Strikes ranks at random moments and returns the seconds until the job computed again. After
   /// every other strike it waits for that; otherwise the next strike may hit a job that starts.
@@ -137,18 +141,22 @@ class strikes {
     std::vector<double> took;
     static_cast<void>(moment_of_computing(0));
     const int count = strikes_of(m_chosen, m_question);
+    bool computes = true;
     for (int n = 1; n <= count; ++n) {
-      const long long struck = strike(n - 1);
-      if (n % 2 == 1 || n == count) took.push_back(1e-9 * double(moment_of_computing(n) - struck));
+      // A job that computes has two copies of each share.
+      const long long struck = strike(n - 1, m_chosen.lose_folders && computes);
+      computes = n % 2 == 1 || n == count;
+      if (computes) took.push_back(1e-9 * double(moment_of_computing(n) - struck));
     }
     return took;
   }
   /// Lets the job end. Returns whether its result is right.
-  bool is_right_at_the_end(const std::string& folder) {
-    std::ofstream(folder + "/stop") << "\n";
+  bool is_right_at_the_end() {
+    std::ofstream(m_folder + "/stop") << "\n";
     const std::string result = m_job.line_behind("sum: ");
     int code = 0;
     const std::string said = m_job.finish(code);
+    m_has_begun_anew = said.find("begins as at its first start") != said.npos;
     std::uint64_t step = 0, sum = 0;
     if (std::sscanf(result.c_str(), "%lu %lu", &step, &sum) != 2 || code != 0)
       throw std::runtime_error("the job has failed:\n" + said);
@@ -160,6 +168,8 @@ class strikes {
     }
     return sum == expected;
   }
+  /// Whether checkpoints were lost, so that the job began anew.
+  [[nodiscard]] bool has_begun_anew() const { return m_has_begun_anew; }
 
  private:
   std::string said(const std::string& text) {
@@ -171,13 +181,24 @@ class strikes {
   long long moment_of_computing(int start) {
     return std::stoll(said("computing " + std::to_string(start) + ": "));
   }
+  /// Stops a rank and removes its folder, as if its host was lost: it must not write there again.
+  void lose_folder(pid_t process, int rank) const {
+    kill(process, SIGSTOP);
+    for (std::string state; state != "T";) {
+      std::ifstream file(fmt::format("/proc/{}/stat", process));
+      std::string word;
+      if (!(file >> word >> word >> state)) break;
+    }
+    std::filesystem::remove_all(fmt::format("{}/{}", m_folder, rank));
+  }
   /// Strikes a rank of the job's `start`th start; returns the moment.
-  long long strike(int start) {
+  long long strike(int start, bool loses_folder) {
     const int rank = int(m_random() % unsigned(m_chosen.ranks));
     const pid_t process = std::stoi(
         said("rank " + std::to_string(rank) + " of start " + std::to_string(start) + ": "));
     std::this_thread::sleep_for(std::chrono::microseconds(m_random() % 300'000));
     const long long moment = now_ns();
+    if (loses_folder) lose_folder(process, rank);
     if (kill(process, m_question.signal) != 0)
       throw std::runtime_error("rank " + std::to_string(rank) + " has ended by itself");
     return moment;
@@ -185,6 +206,8 @@ class strikes {
 
   const settings& m_chosen;
   const question& m_question;
+  const std::string m_folder;
+  bool m_has_begun_anew = false;
   bench::child m_job;
   std::mt19937 m_random{12345};
 };
@@ -198,11 +221,14 @@ void ask(const settings& chosen, const question& q, const std::string& self, ben
   std::vector<double> took;
   bool is_right = false;
   {
+    const std::string checkpoints = folder + (chosen.copies > 1 ? "/{rank}" : "");
     strikes of(chosen, q,
                {chosen.launcher, "launch", "-n", std::to_string(chosen.ranks), "--restarts",
-                "1000000", self, as_rank, folder, std::to_string(words)});
+                "1000000", self, as_rank, folder, std::to_string(words), checkpoints},
+               folder);
     took = of.run();
-    is_right = of.is_right_at_the_end(folder) && !chosen.breaks(q.name);
+    is_right = of.is_right_at_the_end() && !chosen.breaks(q.name);
+    if (chosen.lose_folders) out.check(q.name + "_keeps_checkpoints", !of.has_begun_anew());
   }
   std::filesystem::remove_all(folder);
   const double longest = *std::max_element(took.begin(), took.end());
@@ -225,6 +251,9 @@ int measure(const settings& chosen, const std::string& self) {
   out.config("kills", chosen.kills);
   out.config("mib", chosen.mib);
   out.config("most_s", chosen.most_seconds);
+  out.config("copies", chosen.copies);
+  out.config("lose_folders", chosen.lose_folders ? 1 : 0);
+  setenv("STARLING_CHECKPOINT_COPIES", std::to_string(chosen.copies).c_str(), 1);
   for (const question& q : questions)
     if (chosen.runs(q.name)) ask(chosen, q, self, out);
   out.write(chosen.json);
@@ -234,7 +263,7 @@ int measure(const settings& chosen, const std::string& self) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc == 4 && std::string_view(argv[1]) == as_rank) return be_rank(argv[2], argv[3]);
+  if (argc == 5 && std::string_view(argv[1]) == as_rank) return be_rank(argv[2], argv[3], argv[4]);
   settings chosen;
   CLI::App app{"Time from the kill or stop of a rank until its job, started again, computes"};
   bench::add_options(app, chosen);
@@ -253,9 +282,17 @@ int main(int argc, char** argv) {
   app.add_option("--folder", chosen.folder, "Folder for the checkpoints")
       ->check(CLI::ExistingDirectory)
       ->capture_default_str();
+  const auto copies = app.add_option("--copies", chosen.copies,
+                                     "Copies of each share; 2: each rank has a folder of its own")
+                          ->check(CLI::Range(1, 2))
+                          ->capture_default_str();
+  app.add_flag("--lose-folders", chosen.lose_folders, "The folder of a struck rank is lost, too")
+      ->needs(copies);
   app.add_option("--launcher", chosen.launcher, "The program starling")->check(CLI::ExistingFile);
   return bench::exit_code_of("recovery_starling", app, [&] {
     app.parse(argc, argv);
+    if (chosen.lose_folders && chosen.copies < 2)
+      throw CLI::ValidationError("--lose-folders", "needs --copies 2");
     bench::require_writable(chosen.json);
     return measure(chosen, self);
   });

@@ -2,6 +2,10 @@
 // A program that continues from its latest checkpoint after ranks of it were killed:
 //
 //     test_restart FOLDER STEPS KILLS SEED    a rank kills itself at a random moment, KILLS times
+//     test_restart FOLDER STEPS KILLS SEED lose COUNT  its folder, {rank} in FOLDER, is lost, too,
+//     and
+//                                                that of COUNT - 1 next ranks, before the next
+//                                                start
 //     test_restart FOLDER STEPS 0 0 points FILE  stays at half of the steps, at points that ask for
 //                                                requests to stop, if FILE exists at the start
 //     test_restart FOLDER STEPS 0 0 idle FILE    comes to no point while FILE exists
@@ -14,6 +18,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <random>
 #include <string>
 #include <thread>
@@ -76,18 +81,45 @@ int number_of(const char* variable) {
   return text == nullptr ? 0 : std::atoi(text);
 }
 
+struct death {
+  int loser = 0;
+  std::chrono::microseconds delay{};
+};
+/// Returns which rank of a start of the job dies, and when.
+death death_of(int start, int seed) {
+  std::mt19937 random(static_cast<unsigned>(seed * 1000 + start));
+  const int loser = static_cast<int>(random() % unsigned(number_of("STARLING_LAUNCH_SIZE")));
+  return {loser, std::chrono::microseconds(random() % 400'000)};
+}
+
 /// Lets this process die at a random moment if it is its turn.
 void plan_death(int kills, int seed) {
   const int restarts = number_of("STARLING_LAUNCH_RESTARTS");
   if (restarts >= kills) return;
-  std::mt19937 random(static_cast<unsigned>(seed * 1000 + restarts));
-  const int loser = static_cast<int>(random() % unsigned(number_of("STARLING_LAUNCH_SIZE")));
-  const std::chrono::microseconds delay(random() % 400'000);
-  if (loser != number_of("STARLING_LAUNCH_RANK")) return;
-  std::thread([delay] {
+  const death planned = death_of(restarts, seed);
+  if (planned.loser != number_of("STARLING_LAUNCH_RANK")) return;
+  std::thread([delay = planned.delay] {
     std::this_thread::sleep_for(delay);
     ::kill(::getpid(), SIGKILL);
   }).detach();
+}
+
+/// Returns the file whose existence shows that a start of the job had two copies of all shares.
+std::string safe_file(const std::string& folder, int start) {
+  return folder.substr(0, folder.find("{rank}")) + "safe." + std::to_string(start);
+}
+
+/// Removes this rank's folder if the rank, or one of the `count` - 1 ranks before it, has died at
+/// the end of the last start. Other ranks look at folders after all ranks have started.
+void lose_folder(std::string folder, int kills, int seed, int count) {
+  const int restarts = number_of("STARLING_LAUNCH_RESTARTS");
+  if (restarts == 0 || restarts > kills) return;
+  const int size = number_of("STARLING_LAUNCH_SIZE"), rank = number_of("STARLING_LAUNCH_RANK");
+  const int behind = (rank - death_of(restarts - 1, seed).loser + size) % size;
+  if (behind >= count || !std::filesystem::exists(safe_file(folder, restarts - 1))) return;
+  const std::string word = "{rank}";
+  folder.replace(folder.find(word), word.size(), std::to_string(rank));
+  std::filesystem::remove_all(folder);
 }
 
 int process_number() { return ::getpid(); }
@@ -104,6 +136,9 @@ task<int> lead(runtime& rt, std::string folder, int steps, std::string manner, s
   checkpoints saved = co_await checkpoints::open(rt, folder);
   const auto all = saved.create_array<link>("links", elements, starling::placement::block, steps);
   co_await saved.load();
+  if (manner == "lose") {
+    std::ofstream(safe_file(folder, number_of("STARLING_LAUNCH_RESTARTS"))) << '\n';
+  }
   if (!file.empty()) co_await print_ranks();
   while (manner == "idle" && std::filesystem::exists(file))
     co_await starling::sleep_for(std::chrono::milliseconds(1));
@@ -124,8 +159,12 @@ int main(int argc, char** argv) {
   try {
     const auto options = starling::runtime_options::parse(argc, argv);
     if (argc != 5 && argc != 7)
-      throw starling::usage_error("test_restart FOLDER STEPS KILLS SEED [points|idle FILE]");
-    const std::string manner = argc == 7 ? argv[5] : "", file = argc == 7 ? argv[6] : "";
+      throw starling::usage_error(
+          "test_restart FOLDER STEPS KILLS SEED [points|idle FILE, lose COUNT]");
+    const std::string manner = argc == 7 ? argv[5] : "";
+    const std::string file = argc == 7 && manner != "lose" ? argv[6] : "";
+    if (manner == "lose")
+      lose_folder(argv[1], std::atoi(argv[3]), std::atoi(argv[4]), std::atoi(argv[6]));
     stays_at_half = manner == "points" && std::filesystem::exists(file);
     plan_death(std::atoi(argv[3]), std::atoi(argv[4]));
     runtime rt(options);

@@ -83,7 +83,9 @@ TEST(checkpoints, parse_damaged_indices_without_harm) {
 
 TEST(checkpoints, refuse_damaged_manifests) {
   fuzz::engine e(fuzz::seed());
-  const manifest of = sample{}.with({{0, 700, 5, {{"cells", 3}}}, {1, 800, 6, {{"faces", 2}}}});
+  manifest of = sample{}.with({{0, 700, 5, {{"cells", 3}}}, {1, 800, 6, {{"faces", 2}}}});
+  of.folders = {{11, 0, "host-a", "/a/0"}, {12, 1, "host-b", "/a/1"}};
+  of.holders = {{0, 1}, {1}};
   detail::memory_sink sink;
   write_manifest(sink, of);
   const bytes whole = sink.take();

@@ -65,7 +65,8 @@ class launcher_file {
 std::vector<std::string> checkpoints_in(const std::string& path) {
   std::vector<std::string> found;
   for (const auto& entry : std::filesystem::directory_iterator(path))
-    found.push_back(entry.path().filename());
+    if (const std::string name = entry.path().filename(); name.starts_with("checkpoint."))
+      found.push_back(name);
   return found;
 }
 

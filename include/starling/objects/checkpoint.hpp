@@ -25,12 +25,16 @@ inline constexpr int stopped_at_checkpoint = 75;
 struct checkpoint_options {
   // Has a constructor, as g++ 12 destroys aggregates within a `co_await` expression twice.
   checkpoint_options(std::size_t keep_newest = 2, std::string run_label = {},  // NOLINT: implicit
-                     std::string restart_from = {})
-      : keep(keep_newest), label(std::move(run_label)), restart(std::move(restart_from)) {}
+                     std::string restart_from = {}, std::size_t copies_of_shares = 0)
+      : keep(keep_newest), label(std::move(run_label)), restart(std::move(restart_from)),
+        copies(copies_of_shares) {}
 
   std::size_t keep;     ///< complete checkpoints that remain on disk, at least 1
   std::string label;    ///< name of the run, stored in its checkpoints
   std::string restart;  ///< as `--starling-restart`; empty: that option decides
+  /// 2: each rank's share is also written to the folder of a partner rank, so that the loss of one
+  /// folder costs no checkpoint. 0: `--starling-checkpoint-copies` decides, which is 1 by default.
+  std::size_t copies;
 };
 
 /// The checkpoints of a program on disk, and its restart from one of them: on any number of ranks
@@ -51,12 +55,15 @@ struct checkpoint_options {
 /// On rank 0, by one task at a time. A small object that can be moved.
 class checkpoints {
  public:
-  /// Opens the folder `path`, which all ranks see and no other run uses at the same time, and
-  /// creates it if necessary. Removes files of incomplete checkpoints. `--starling-restart`:
+  /// Opens the folder `path` of each rank, which no other run uses at the same time, and creates it
+  /// if necessary. In `path`, `{rank}` and `{host}` stand for the number of the rank and the name
+  /// of its host. Ranks may see the same folder or different ones, such as `/dev/shm/run7` on
+  /// several hosts: each writes its share there, and a restart reads the states of a rank from the
+  /// ranks that have them. Removes files of incomplete checkpoints. `--starling-restart`:
   ///
   /// - `none`: the run begins anew; its checkpoints get later numbers than those that are there.
-  /// - `latest`: restarts from the newest checkpoint all of whose bytes are right, and prints why
-  ///   later ones are not used. Begins anew if there is no checkpoint.
+  /// - `latest`: restarts from the newest checkpoint of which each share is whole in some folder,
+  ///   and prints why later ones are not used. Begins anew if there is no checkpoint.
   /// - a number: restarts from that checkpoint.
   /// @throws checkpoint_error when no checkpoint is usable although there are some, or the folder
   /// cannot be read or written; option_error; usage_error on another rank than 0

@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "objects/checkpoint/checkpoint_reader.hpp"
+#include "objects/checkpoint/folder_names.hpp"
 
 namespace starling::detail {
 namespace {
@@ -57,13 +58,14 @@ bool has_manifest(const std::string& folder) {
   return has;
 }
 
-/// Returns no value for a usable checkpoint.
-std::optional<checkpoint_fault> fault_of(const std::string& path, std::uint64_t number) {
+/// Whether a checkpoint is of this version and format, as far as can be seen.
+bool is_removable(const std::string& path, std::uint64_t number) {
   try {
-    checkpoint_reader(path, number).check(checks::sizes);
-    return {};
+    static_cast<void>(checkpoint_reader(path, number));
+    return true;
   } catch (const checkpoint_error& e) {
-    return e.fault();
+    return e.fault() == checkpoint_fault::torn || e.fault() == checkpoint_fault::damaged ||
+           e.fault() == checkpoint_fault::mismatch;
   }
 }
 
@@ -166,20 +168,22 @@ void checkpoint_folder::abandon(std::uint64_t number) {
     throw_file_failure("remove the folder", folder, errno);
 }
 
-void checkpoint_folder::keep(std::size_t count) {
-  const auto numbers = checkpoint_numbers(m_path);
-  std::size_t good = 0;
-  for (auto n = numbers.rbegin(); n != numbers.rend(); ++n) {
-    const bool complete = has_manifest(folder_of(*n));
-    const auto fault = complete ? fault_of(m_path, *n) : checkpoint_fault::torn;
-    if (!fault) {
-      if (++good > std::max<std::size_t>(count, 1)) abandon(*n);
-    } else if (*fault == checkpoint_fault::torn || *fault == checkpoint_fault::damaged ||
-               *fault == checkpoint_fault::mismatch) {
+void checkpoint_folder::remove_older(const retention& rule) {
+  for (const std::uint64_t n : checkpoint_numbers(m_path)) {
+    if (!has_manifest(folder_of(n))) {
       // Later ones than the newest good one may be in progress.
-      if (good >= (complete ? std::max<std::size_t>(count, 1) : 1)) abandon(*n);
+      if (n < rule.newest) abandon(n);
+      continue;
     }
+    if (n < rule.oldest && is_removable(m_path, n)) abandon(n);
   }
+}
+
+void checkpoint_folder::remove_if_empty() {
+  const auto names = names_in(m_path);
+  if (names != std::vector<std::string>{folder_id_name}) return;
+  remove_file(m_files, m_path + "/" + folder_id_name);
+  static_cast<void>(m_files.remove_folder(m_path));  // another run may use it by now
 }
 
 void checkpoint_folder::remove_unfinished() {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Checkpoints on disk. A checkpoint is a folder `<path>/checkpoint.000012` with a share of each
-// rank and a manifest, which is written last: without it the checkpoint is incomplete and never
-// used. All ranks see the same `path`. Between ranks the caller carries messages; this layer has
-// none.
+// Checkpoints on disk. A checkpoint is a folder `<path>/checkpoint.000012` with shares of ranks and
+// a manifest, which is written last: without it the checkpoint is incomplete and never used. Ranks
+// see the same `path`, which then has all shares, or different ones (folder_layout.hpp). Between
+// ranks the caller carries messages; this layer has none.
 //
 //     checkpoint_folder folder(path);
 //     // Start of a run, on one rank, before others use the folder:
@@ -17,7 +17,7 @@
 //     });
 //     // One rank, with the summaries of all ranks:
 //     folder.complete({mine.number, mine.stamp, step, time_ns, "my run", summaries});
-//     folder.keep(2);
+//     folder.remove_older(retention_of({inventory_of(path)}, 2));
 //     // One rank, if any rank failed, after all ranks ended their writes:
 //     folder.abandon(mine.number);
 //
@@ -27,8 +27,7 @@
 //     for (const stored_state& s : share.states())
 //       if (is_mine(s.array, s.key)) restore(s, share.read(s));
 //
-// Copies on a buddy rank have the same bytes: share_writer over a memory_sink, share_reader over a
-// memory_source.
+// The copy of a share on the partner rank is a file with the same name and bytes: share_copy.hpp.
 #pragma once
 
 #include <cstddef>
@@ -39,6 +38,7 @@
 
 #include "objects/checkpoint/checkpoint_error.hpp"
 #include "objects/checkpoint/file_system.hpp"
+#include "objects/checkpoint/inventory.hpp"
 #include "objects/checkpoint/manifest.hpp"
 #include "objects/checkpoint/share_writer.hpp"
 
@@ -82,18 +82,24 @@ class checkpoint_folder {
   /// @throws checkpoint_error if files of this format remain
   void abandon(std::uint64_t number);
 
-  /// Keeps the `count` newest complete checkpoints (at least 1) and removes older ones and older
-  /// incomplete ones. Refused ones do not count; those of a later version or another format are not
-  /// removed. @throws checkpoint_error
-  void keep(std::size_t count);
+  /// Removes the checkpoints that are older than the rule says, except those of a later version or
+  /// another format. @throws checkpoint_error
+  void remove_older(const retention& rule);
 
   /// Removes incomplete checkpoints and temporary files. Call it when no rank writes.
   /// @throws checkpoint_error
   void remove_unfinished();
 
+  /// Makes the folder itself, and those above it. @throws checkpoint_error
+  void make() { make_folders(m_path); }
+  /// Makes the folder of a checkpoint. @throws checkpoint_error
+  void make(std::uint64_t number) { make_folders(folder_of(number)); }
+  /// Removes the folder itself and its id if it has nothing else.
+  void remove_if_empty();
+  [[nodiscard]] std::string folder_of(std::uint64_t number) const;
+
  private:
   void make_folders(const std::string& path);
-  [[nodiscard]] std::string folder_of(std::uint64_t number) const;
 
   const std::string m_path;
   file_system& m_files;

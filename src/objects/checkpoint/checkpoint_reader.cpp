@@ -9,6 +9,23 @@
 
 namespace starling::detail {
 
+void require_size(const byte_source& source, std::uint64_t size) {
+  if (source.size() != size)
+    refuse(checkpoint_fault::torn, source.name(),
+           fmt::format("it has {} bytes instead of {}", source.size(), size));
+}
+
+void require_share(const share_reader& reader, const manifest& of, std::uint32_t rank) {
+  const std::string& path = reader.name();
+  const share_identity expected{of.number, of.stamp, rank, std::uint32_t(of.shares.size())};
+  if (reader.identity() != expected)
+    refuse(checkpoint_fault::mismatch, path,
+           fmt::format("it is the share of rank {} of {} of another checkpoint (number {})",
+                       reader.identity().rank, reader.identity().ranks, reader.identity().number));
+  if (reader.summary() != of.shares[rank])
+    refuse(checkpoint_fault::mismatch, path, "the manifest has another size, checksum or count");
+}
+
 checkpoint_reader::checkpoint_reader(const std::string& path, std::uint64_t number)
     : m_folder(path + "/" + checkpoint_name(number)) {
   file_source source(m_folder + "/" + manifest_name);
@@ -21,10 +38,7 @@ checkpoint_reader::checkpoint_reader(const std::string& path, std::uint64_t numb
 void checkpoint_reader::check(checks depth) const {
   for (const share_summary& share : m_manifest.shares) {
     if (depth == checks::sizes) {
-      const file_source source(m_folder + "/" + share_name(share.rank));
-      if (source.size() != share.size)
-        refuse(checkpoint_fault::torn, source.name(),
-               fmt::format("it has {} bytes instead of {}", source.size(), share.size));
+      require_size(file_source(m_folder + "/" + share_name(share.rank)), share.size);
       continue;
     }
     share_reader reader = open_share(share.rank);
@@ -37,14 +51,7 @@ share_reader checkpoint_reader::open_share(std::uint32_t rank) const {
   if (rank >= m_manifest.shares.size())
     throw usage_error(fmt::format("'{}' is no share of this checkpoint", path));
   share_reader reader(std::make_unique<file_source>(path));
-  const share_identity expected{m_manifest.number, m_manifest.stamp, rank,
-                                std::uint32_t(m_manifest.shares.size())};
-  if (reader.identity() != expected)
-    refuse(checkpoint_fault::mismatch, path,
-           fmt::format("it is the share of rank {} of {} of another checkpoint (number {})",
-                       reader.identity().rank, reader.identity().ranks, reader.identity().number));
-  if (reader.summary() != m_manifest.shares[rank])
-    refuse(checkpoint_fault::mismatch, path, "the manifest has another size, checksum or count");
+  require_share(reader, m_manifest, rank);
   return reader;
 }
 

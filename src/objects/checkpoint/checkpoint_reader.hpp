@@ -18,6 +18,12 @@ enum class checks {
   everything,  ///< also all states: reads all bytes
 };
 
+/// @throws checkpoint_error (`torn`) if the file has another size
+void require_size(const byte_source& source, std::uint64_t size);
+
+/// Checks that a share is the one of `rank` in a checkpoint. @throws checkpoint_error
+void require_share(const share_reader& reader, const manifest& of, std::uint32_t rank);
+
 /// A complete checkpoint on disk. Each rank of a restart has its own reader, and may read any
 /// share; the number of ranks may differ from that of the writers. One thread at a time.
 class checkpoint_reader {
@@ -32,6 +38,8 @@ class checkpoint_reader {
   /// Opens the share that `rank` wrote. @throws checkpoint_error if the share is refused, also
   /// (`mismatch`) because it belongs to another checkpoint
   [[nodiscard]] share_reader open_share(std::uint32_t rank) const;
+  /// Returns the folder of the checkpoint.
+  [[nodiscard]] const std::string& folder() const { return m_folder; }
 
  private:
   std::string m_folder;

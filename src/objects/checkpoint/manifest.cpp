@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "objects/checkpoint/manifest.hpp"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "objects/checkpoint/checksum.hpp"
@@ -25,7 +27,50 @@ share_summary read_share(field_reader& from, std::uint32_t rank, const std::stri
   return share;
 }
 
+void write_folders(field_writer& to, const manifest& of) {
+  if (of.folders.empty()) return;
+  to.put(std::uint64_t{of.folders.size()});
+  for (const share_folder& f : of.folders) {
+    to.put(f.id);
+    to.put(f.rank);
+    to.put_text(f.host);
+    to.put_text(f.path);
+  }
+  for (const auto& share : of.holders) {
+    to.put(std::uint64_t{share.size()});
+    for (const std::uint32_t folder : share) to.put(folder);
+  }
+}
+
+void read_folders(field_reader& from, manifest& of, const std::string& name) {
+  if (from.remaining() == 0) return;
+  const auto folders = from.get<std::uint64_t>();
+  for (std::uint64_t i = 0; i < folders; ++i) {  // ends at the end of the bytes, if not earlier
+    share_folder& f = of.folders.emplace_back();
+    f.id = from.get<std::uint64_t>();
+    f.rank = from.get<std::uint32_t>();
+    f.host = from.get_text();
+    f.path = from.get_text();
+  }
+  for (std::size_t share = 0; share < of.shares.size(); ++share) {
+    auto& holders = of.holders.emplace_back();
+    const auto count = from.get<std::uint64_t>();
+    for (std::uint64_t i = 0; i < count; ++i) {
+      holders.push_back(from.get<std::uint32_t>());
+      if (holders.back() >= of.folders.size())
+        refuse(checkpoint_fault::damaged, name, "a share is in a folder that it does not name");
+    }
+  }
+}
+
 }  // namespace
+
+bool manifest::is_in(std::uint64_t folder, std::uint32_t share) const {
+  if (folders.empty()) return true;
+  return share < holders.size() && std::ranges::any_of(holders[share], [&](std::uint32_t f) {
+           return folders[f].id == folder;
+         });
+}
 
 std::string share_name(std::uint32_t rank) { return fmt::format("share.{:06}", rank); }
 
@@ -47,6 +92,7 @@ void write_manifest(byte_sink& sink, const manifest& of) {
       body.put(array.elements);
     }
   }
+  write_folders(body, of);
   field_writer fields;
   fields.put(std::uint64_t{body.bytes().size()});
   fields.put(checksum_of(body.bytes()));
@@ -78,6 +124,7 @@ manifest read_manifest(byte_source& source) {
   const auto shares = from.get<std::uint64_t>();
   for (std::uint64_t rank = 0; rank < shares; ++rank)
     of.shares.push_back(read_share(from, std::uint32_t(rank), name));
+  read_folders(from, of, name);
   if (of.shares.empty() || from.remaining() != 0)
     refuse(checkpoint_fault::damaged, name, "its contents do not fit its length");
   return of;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "objects/checkpoint/rank_checkpoints.hpp"
 
-#include <sys/resource.h>
-
 #include <algorithm>
 #include <memory>
 #include <span>
@@ -16,8 +14,9 @@
 #include <starling/objects/ranks.hpp>
 
 #include "objects/checkpoint/checkpoint_folder.hpp"
-#include "objects/checkpoint/checkpoint_reader.hpp"
 #include "objects/checkpoint/in_background.hpp"
+#include "objects/checkpoint/low_priority.hpp"
+#include "objects/checkpoint/rank_folders.hpp"
 
 namespace starling::detail {
 namespace {
@@ -67,8 +66,9 @@ struct rank_state {
   // they await quiescence, which the thread's external work holds off.
   std::vector<worker_copies> copies;
   // A restart.
-  checkpoint_place place;
+  restart_place place;
   checkpoint_objects objects;
+  std::vector<bool> needed;                             // shares that have elements of this rank
   std::vector<std::vector<waiting_element>> to_resume;  // by worker
   background_writer background;  // destroyed first: its calls use the members above
 };
@@ -108,14 +108,6 @@ void copy_worker(rank_state& rank, const checkpoint_objects& objects, const stor
     copy_elements(rank.space.array(objects.arrays[i]), std::uint32_t(i), worker, to);
 }
 
-/// Lowers the priority of the thread that writes, for good. Beside a busy worker it gets a tenth of
-/// the time of a core, so that a step of the program takes at most some 10 % longer; on an idle
-/// core it gets all. A restart, which everything waits for, comes before.
-void lower_priority() noexcept {
-  constexpr int niceness = 10;
-  static_cast<void>(::setpriority(PRIO_PROCESS, 0, niceness));  // Linux: of this thread only
-}
-
 void write_copies(const std::vector<worker_copies>& copies, share_writer& to) {
   for (const worker_copies& of : copies) {
     std::span<const std::byte> bytes(of.bytes);
@@ -134,15 +126,6 @@ share_identity identity_of(const checkpoint_place& place, const object_space& sp
 
 // --- a restart
 
-/// Opens a checkpoint of which rank 0 has read the manifest.
-checkpoint_reader open_same(const checkpoint_place& place) {
-  checkpoint_reader reader(place.path, place.number);
-  if (reader.contents().stamp != place.stamp)
-    refuse(checkpoint_fault::mismatch, place.path + "/" + checkpoint_name(place.number),
-           "rank 0 finds another checkpoint there: all ranks must see the same folder");
-  return reader;
-}
-
 /// Calls `take(state, number of the array, worker of this rank)` for each element whose placement
 /// is on this rank.
 template <class Take>
@@ -156,26 +139,82 @@ void for_each_local(const share_reader& share, std::span<array_base* const> arra
   }
 }
 
-/// Reads the elements of this rank: only their numbers unless `with_states`.
-std::vector<stored_elements> read_elements(const rank_state& rank,
-                                           std::span<array_base* const> arrays, bool with_states) {
+/// A state of this rank, in the reader of its share.
+struct local_state {
+  const stored_state* state;
+  std::size_t worker;
+};
+
+std::vector<local_state> local_states(const share_reader& share,
+                                      std::span<array_base* const> arrays) {
+  std::vector<local_state> found;
+  for_each_local(share, arrays, [&](const stored_state& s, std::size_t worker) {
+    found.push_back({&s, worker});
+  });
+  return found;
+}
+
+/// Returns the end of the states, from `begin` on, that are read together: not too many bytes, with
+/// no long gap between them. At least one state.
+std::size_t end_of_batch(std::span<const local_state> all, std::size_t begin) {
+  constexpr std::uint64_t most_bytes = 4 * piece_size;
+  constexpr std::uint64_t longest_gap = default_block;
+  std::size_t end = begin + 1;
+  for (; end < all.size(); ++end) {
+    const stored_state& before = *all[end - 1].state;
+    const stored_state& s = *all[end].state;
+    if (s.offset - (before.offset + before.size) > longest_gap ||
+        s.offset + s.size - all[begin].state->offset > most_bytes)
+      break;
+  }
+  return end;
+}
+
+/// Reads the states of this rank in one share.
+task<> read_states(rank_state& rank, source_share& share, std::span<array_base* const> arrays,
+                   std::vector<stored_elements>& to) {
+  const auto states = local_states(share.reader(), arrays);
+  for (std::size_t begin = 0; begin < states.size();) {
+    const std::size_t end = end_of_batch(states, begin);
+    const stored_state& last = *states[end - 1].state;
+    co_await share.fetch(states[begin].state->offset, last.offset + last.size);
+    const std::span batch = std::span(states).subspan(begin, end - begin);
+    auto reading = in_background(rank.background, rank.space.owner(), [batch, &share, &to] {
+      for (const auto& [s, worker] : batch)
+        to[worker].elements.push_back(
+            {s->array, {s->key.begin(), s->key.end()}, share.reader().read(*s)});
+    });
+    co_await std::move(reading);
+    begin = end;
+  }
+}
+
+/// Counts the elements of each worker, by array, and finds the shares in which they are.
+task<std::vector<stored_elements>> count_states(rank_state& rank,
+                                                std::span<array_base* const> arrays) {
   std::vector<stored_elements> found(rank.space.workers().size());
   for (stored_elements& of : found) of.counts.resize(arrays.size());
-  const checkpoint_reader reader = open_same(rank.place);
+  source_shares shares(rank.place);
+  rank.needed.assign(shares.size(), false);
   std::vector<stored_array> of_first;
-  for (std::uint32_t r = 0; r < reader.contents().shares.size(); ++r) {
-    share_reader share = reader.open_share(r);
-    if (r == 0) of_first.assign(share.arrays().begin(), share.arrays().end());
-    if (!std::ranges::equal(share.arrays(), of_first) || of_first.size() != arrays.size())
-      refuse(checkpoint_fault::mismatch, rank.place.path + "/" + share_name(r),
-             "it has other arrays than the first share");
-    for_each_local(share, arrays, [&](const stored_state& s, std::size_t worker) {
-      ++found[worker].counts[s.array];
-      if (with_states)
-        found[worker].elements.push_back({s.array, {s.key.begin(), s.key.end()}, share.read(s)});
+  for (std::uint32_t i = 0; i < shares.size(); ++i) {
+    // Each rank begins with another share, so that they do not all ask the same rank.
+    const std::uint32_t s = (i + std::uint32_t(rank.space.rank())) % shares.size();
+    source_share share = co_await shares.open(rank.background, s);
+    const auto its = share.reader().arrays();
+    if (i == 0) of_first.assign(its.begin(), its.end());
+    if (!std::ranges::equal(its, of_first) || its.size() != arrays.size())
+      refuse(checkpoint_fault::mismatch, share.reader().name(),
+             "it has other arrays than the other shares");
+    auto counting = in_background(rank.background, rank.space.owner(), [&] {
+      for (const auto& [state, worker] : local_states(share.reader(), arrays)) {
+        ++found[worker].counts[state->array];
+        rank.needed[s] = true;
+      }
     });
+    co_await std::move(counting);
   }
-  return found;
+  co_return found;
 }
 
 std::vector<array_base*> arrays_of(rank_state& rank) {
@@ -235,11 +274,14 @@ task<std::vector<std::uint64_t>> copy_states(checkpoint_objects objects) {
 
 task<share_summary> write_share(share_contents contents) {
   rank_state& rank = state_here();
-  const share_identity mine = identity_of(contents.place, rank.space);
+  const checkpoint_place place = contents.place;
+  const int partner = contents.partner;
+  const share_identity mine = identity_of(place, rank.space);
+  const std::string path = folders_here().own_path(place.pattern);
   auto writing = in_background(rank.background, rank.space.owner(),
-                               [contents = std::move(contents), mine, &copies = rank.copies] {
+                               [contents = std::move(contents), mine, path, &copies = rank.copies] {
                                  lower_priority();
-                                 checkpoint_folder folder(contents.place.path);
+                                 checkpoint_folder folder(path);
                                  return folder.write_share(mine, [&](share_writer& to) {
                                    for (const stored_array& a : contents.arrays)
                                      static_cast<void>(to.add_array(a));
@@ -248,33 +290,26 @@ task<share_summary> write_share(share_contents contents) {
                                    write_copies(copies, to);
                                  });
                                });
-  co_return co_await std::move(writing);
+  const share_summary written = co_await std::move(writing);
+  if (partner >= 0) {
+    const share_address address{place.pattern, place.number, place.stamp, 0, mine.rank};
+    const std::string file =
+        checkpoint_folder(path).folder_of(place.number) + "/" + share_name(mine.rank);
+    co_await send_copy(rank.background, file, address, written, partner);
+  }
+  co_return written;
 }
 
 void drop_copies() {
   for (worker_copies& of : state_here().copies) of.clear();
 }
 
-task<> verify_shares(checkpoint_place place) {
-  rank_state& rank = state_here();
-  auto verification =
-      in_background(rank.background, rank.space.owner(),
-                    [place = std::move(place), first = std::uint32_t(rank.space.rank()),
-                     step = std::uint32_t(rank.space.rank_count())] {
-                      const checkpoint_reader reader = open_same(place);
-                      for (std::uint32_t r = first; r < reader.contents().shares.size(); r += step)
-                        reader.open_share(r).verify();
-                    });
-  co_await std::move(verification);
-}
-
-task<> count_elements(checkpoint_place place, checkpoint_objects objects) {
+task<> count_elements(restart_place place, checkpoint_objects objects) {
   rank_state& rank = state_here();
   rank.place = std::move(place);
   rank.objects = std::move(objects);
   const auto arrays = arrays_of(rank);
-  const auto found = co_await in_background(rank.background, rank.space.owner(),
-                                            [&] { return read_elements(rank, arrays, false); });
+  const auto found = co_await count_states(rank, arrays);
   co_await call_on_workers(rank.space, [&](std::size_t w) {
     for (std::size_t i = 0; i < arrays.size(); ++i)
       arrays[i]->local(w).reductions->join(found[w].counts[i]);
@@ -285,8 +320,13 @@ task<> load_arrays() {
   rank_state& rank = state_here();
   const auto arrays = arrays_of(rank);
   const stored_ids ids(rank.space, rank.objects.all());
-  auto found = co_await in_background(rank.background, rank.space.owner(),
-                                      [&] { return read_elements(rank, arrays, true); });
+  std::vector<stored_elements> found(rank.space.workers().size());
+  source_shares shares(rank.place);
+  for (std::uint32_t s = 0; s < shares.size(); ++s) {
+    if (!rank.needed[s]) continue;
+    source_share share = co_await shares.open(rank.background, s);
+    co_await read_states(rank, share, arrays, found);
+  }
   rank.to_resume.resize(found.size());
   co_await call_on_workers(rank.space, [&](std::size_t w) {
     rank.to_resume[w] = make_on_worker(arrays, ids, w, found[w]);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The part of one rank in checkpoints. Rank 0 calls these functions on each rank by
-// starling::async, one after the other: verify_shares for each candidate, then count_elements,
-// load_arrays and start_elements; for each checkpoint copy_states, then write_share or drop_copies.
+// starling::async, one after the other: for a restart count_elements, load_arrays and
+// start_elements; for each checkpoint copy_states, then write_share or drop_copies.
 #pragma once
 
 #include <cstdint>
@@ -12,18 +12,19 @@
 #include <starling/objects/detail/remote.hpp>
 
 #include "objects/checkpoint/share_format.hpp"
+#include "objects/checkpoint/share_transfer.hpp"
 
 namespace starling::detail {
 
-/// A checkpoint on disk.
+/// A checkpoint that is written.
 struct checkpoint_place {
-  std::string path;
+  std::string pattern;  // of the folders
   std::uint64_t number = 0;
   std::uint64_t stamp = 0;
 
   template <class Archive>
   void serialize(Archive& ar) {
-    ar(path, number, stamp);
+    ar(pattern, number, stamp);
   }
 };
 
@@ -59,25 +60,25 @@ struct share_contents {
   checkpoint_place place;
   std::vector<stored_array> arrays;  // in the order of checkpoint_objects
   std::vector<stored_value> values;  // empty except on rank 0
+  std::int32_t partner = -1;         // the rank that gets a copy; -1: none
 
   template <class Archive>
   void serialize(Archive& ar) {
-    ar(place, arrays, values);
+    ar(place, arrays, values, partner);
   }
 };
 
 /// Copies the states of this rank's elements. Returns the number of elements of each array. The run
 /// is quiescent. @throws usage_error, the exceptions of `serialize`; then there are no copies
 task<std::vector<std::uint64_t>> copy_states(checkpoint_objects objects);
-/// Writes the copies as this rank's share. @throws checkpoint_error
+/// Writes the copies as this rank's share, and then its copy on the partner. @throws
+/// checkpoint_error
 task<share_summary> write_share(share_contents contents);
 void drop_copies();
 
-/// Checks all bytes of some of the shares: each share on one rank. @throws checkpoint_error
-task<> verify_shares(checkpoint_place place);
 /// Reads which elements are to be made on this rank, and adds them to the reductions. @throws
 /// checkpoint_error, archive_error
-task<> count_elements(checkpoint_place place, checkpoint_objects objects);
+task<> count_elements(restart_place place, checkpoint_objects objects);
 /// Reads the states of these elements and makes them.
 task<> load_arrays();
 /// Starts `resumed()` of the elements that have waited in `checkpoint()`, and delivers the messages

@@ -30,7 +30,9 @@ constexpr option_entry entries[] = {
      "checkpoint from which starling::checkpoints restarts: none, latest, or "
      "its number"},
     {"stop-signal", "objects", "NAME", "USR1",
-     "signal that ends the run at its next checkpoint: USR1, USR2, TERM, none"}};
+     "signal that ends the run at its next checkpoint: USR1, USR2, TERM, none"},
+    {"checkpoint-copies", "objects", "N", "1",
+     "copies of each share of a checkpoint: 1, or 2 in folders of different ranks"}};
 [[gnu::init_priority(101)]] module_options registered(entries);
 
 wanted_checkpoint wanted_by(runtime_options options, const std::string& instead) {
@@ -44,10 +46,10 @@ wanted_checkpoint wanted_by(runtime_options options, const std::string& instead)
                                              "checkpoint")};
 }
 
-/// Returns a number that `starling launch` has set; 0: it has not.
-std::int64_t number_of_launcher(const char* variable) {
-  const char* const text = std::getenv(variable);
-  return text == nullptr ? 0 : std::atoll(text);
+std::size_t copies_by(runtime_options options, std::size_t instead) {
+  if (instead != 0) options.extra["checkpoint-copies"] = std::to_string(instead);
+  return number_option<std::size_t>(options, "checkpoint-copies", "1", 1, 2,
+                                    "is neither 1 nor 2 copies of each share");
 }
 
 std::int64_t wall_clock_ns() {
@@ -56,93 +58,21 @@ std::int64_t wall_clock_ns() {
       .count();
 }
 
-/// Calls `Function(args…)` on all ranks.
-template <auto Function, class... Args>
-auto on_all_ranks(const Args&... args) {
-  std::vector<decltype(async<Function>(rank(0), args...))> calls;
-  for (int r = 0; r < rank_count(); ++r) calls.push_back(async<Function>(rank(r), args...));
-  return calls;
-}
-
 std::string names_of(std::span<const stored_array> arrays) {
   std::string text;
   for (const stored_array& a : arrays) text += (text.empty() ? "'" : ", '") + a.name + "'";
   return text.empty() ? "none" : text;
 }
 
-void print(const std::string& text) { std::fprintf(stderr, "starling: %s\n", text.c_str()); }
-
 }  // namespace
+
+void print_note(const std::string& text) { std::fprintf(stderr, "starling: %s\n", text.c_str()); }
 
 // --- a restart
 
 task<> session::take_requests(int stop_signal) {
   const auto taken = co_await when_all(on_all_ranks<&take_stop_signal>(stop_signal));
   m_requests.connect(taken.front() ? stop_signal : 0);
-}
-
-task<> session::begin(wanted_checkpoint wanted) {
-  auto listing = in_background([path = m_path] {
-    checkpoint_folder(path).remove_unfinished();
-    return checkpoint_numbers(path);
-  });
-  const auto numbers = co_await std::move(listing);
-  if (!numbers.empty()) m_last_number = numbers.back();
-  // A job that the launcher has started again continues from its own checkpoints; before the first
-  // of them it begins as it did at first.
-  if (number_of_launcher("STARLING_LAUNCH_RESTARTS") > 0)
-    co_await restart_from_newest(numbers, number_of_launcher("STARLING_LAUNCH_BEGIN"));
-  if (is_restart() || !wanted.is_restart) co_return;
-  if (!wanted.number) co_return co_await restart_from_newest(numbers, 0);
-  static_cast<void>(co_await restart_from(*wanted.number, 0));
-}
-
-task<> session::restart_from_newest(std::vector<std::uint64_t> numbers, std::int64_t not_before) {
-  std::optional<checkpoint_error> refused;
-  for (auto n = numbers.rbegin(); n != numbers.rend(); ++n) {
-    try {
-      if (!co_await restart_from(*n, not_before)) co_return;
-    } catch (const checkpoint_error& e) {
-      print(checkpoint_name(*n) + " is not used: " + e.what());
-      refused = e;
-    }
-    if (is_restart()) co_return;
-  }
-  if (refused && not_before == 0)
-    throw checkpoint_error(refused->fault(), "--starling-restart=latest: no checkpoint in '" +
-                                                 m_path +
-                                                 "' is usable; the oldest: " + refused->what());
-}
-
-/// Compares the elements in all shares with the sizes of the arrays.
-void require_all_elements(const checkpoint_reader& reader, std::span<const stored_array> arrays) {
-  for (const stored_array& array : arrays) {
-    std::uint64_t elements = 0;
-    for (const share_summary& share : reader.contents().shares)
-      for (const array_count& of : share.arrays)
-        if (of.name == array.name) elements += of.elements;
-    if (elements != array.elements)
-      throw checkpoint_error(checkpoint_fault::damaged,
-                             "its shares have " + std::to_string(elements) + " elements of '" +
-                                 array.name + "', not " + std::to_string(array.elements));
-  }
-}
-
-task<bool> session::restart_from(std::uint64_t number, std::int64_t not_before) {
-  auto opening = in_background([path = m_path, number] {
-    checkpoint_reader opened(path, number);
-    opened.check(checks::sizes);
-    return opened;
-  });
-  auto reader = co_await std::move(opening);
-  if (reader.contents().time_ns < not_before) co_return false;
-  const checkpoint_place place{m_path, number, reader.contents().stamp};
-  co_await when_all(on_all_ranks<&verify_shares>(place));
-  auto first = std::make_unique<share_reader>(reader.open_share(0));
-  require_all_elements(reader, first->arrays());
-  m_first = std::move(first);
-  m_from.emplace(std::move(reader));
-  co_return true;
 }
 
 void session::add(array_description array, object_id id) {
@@ -161,7 +91,7 @@ void session::require(const array_description& array) const {
   require_unused(array.name);
   if (!is_restart()) return;
   const std::string of = "checkpoints: " + checkpoint_name(number()) + " ";
-  const auto arrays = m_first->arrays();
+  const auto& arrays = m_from->arrays;
   const auto stored = std::ranges::find(arrays, array.name, &stored_array::name);
   if (stored == arrays.end())
     throw usage_error(of + "has no array '" + array.name + "'; it has " + names_of(arrays));
@@ -174,10 +104,8 @@ void session::require(const array_description& array) const {
 }
 
 std::vector<std::byte> session::stored_value(const std::string& name) const {
-  for (const stored_state& s : m_first->states())
-    if ((s.kind == record_kind::global || s.kind == record_kind::read_only) &&
-        text_of(s.key) == name)
-      return m_first->read(s);
+  const auto found = std::ranges::find(m_from->values, name, &detail::stored_value::name);
+  if (found != m_from->values.end()) return found->bytes;
   throw usage_error("checkpoints: " + checkpoint_name(number()) + " has no value '" + name + "'");
 }
 
@@ -188,16 +116,16 @@ checkpoint_objects session::stored_objects() const {
     throw usage_error("checkpoints::load: the program has not created the " + std::string(what) +
                       " '" + std::string(name) + "' of " + checkpoint_name(number()));
   };
-  for (const stored_array& stored : m_first->arrays()) {
+  for (const stored_array& stored : m_from->arrays) {
     const auto mine = std::ranges::find_if(
         m_arrays, [&](const named_array& a) { return a.of.name == stored.name; });
     if (mine == m_arrays.end()) missing("array", stored.name);
     found.arrays.push_back(mine->id);
   }
-  for (const stored_state& s : m_first->states()) {
-    if (s.kind != record_kind::read_only) continue;
-    const auto mine = std::ranges::find(m_values, text_of(s.key), &named_value::name);
-    if (mine == m_values.end()) missing("read-only value", text_of(s.key));
+  for (const detail::stored_value& v : m_from->values) {
+    if (v.kind != record_kind::read_only) continue;
+    const auto mine = std::ranges::find(m_values, v.name, &named_value::name);
+    if (mine == m_values.end()) missing("read-only value", v.name);
     found.values.push_back(mine->id);
   }
   return found;
@@ -207,9 +135,10 @@ task<> session::load() {
   if (!is_restart()) co_return;
   if (std::exchange(m_is_loaded, true)) throw usage_error("checkpoints::load: it is called twice");
   const checkpoint_objects objects = stored_objects();
-  const checkpoint_place place{m_path, number(), m_from->contents().stamp};
-  co_await when_all(on_all_ranks<&count_elements>(place, objects));
+  future<> restored = spawn(restore_copies(shared_from_this()));
+  co_await when_all(on_all_ranks<&count_elements>(m_from->place, objects));
   co_await when_all(on_all_ranks<&load_arrays>());
+  co_await std::move(restored);
   co_await when_all(on_all_ranks<&start_elements>());
 }
 
@@ -255,7 +184,7 @@ task<checkpoint_parts> session::copy(std::uint64_t step) {
   co_await quiescence_awaiter(true);
   checkpoint_parts parts;
   parts.step = step;
-  parts.place.path = m_path;
+  parts.place.pattern = m_path;
   parts.place.stamp = random_stamp();
   parts.place.number = ++m_last_number;
   parts.is_last = m_requests.accept();
@@ -282,57 +211,68 @@ task<std::uint64_t> session::write(std::shared_ptr<session> self, checkpoint_par
   std::exception_ptr failed;
   try {
     co_await kept->write_files(mine);
+  } catch (const broken_promise&) {
+    // A rank has failed and the run ends. The next run decides by the files, which may be complete.
+    print_note(checkpoint_name(mine.place.number) + " was not completed before the run ended");
+    throw;
   } catch (const std::exception& e) {
     failed = std::current_exception();
-    print(checkpoint_name(mine.place.number) + " was not written: " + e.what());
+    print_note(checkpoint_name(mine.place.number) + " was not written: " + e.what());
   }
   if (!failed) co_return mine.place.number;
-  auto removal = kept->in_background([path = kept->m_path, number = mine.place.number] {
-    try {
-      checkpoint_folder(path).abandon(number);
-    } catch (const checkpoint_error&) {  // the next run removes what remains
-    }
-  });
-  co_await std::move(removal);
+  co_await when_all(on_all_ranks<&abandon_checkpoint>(kept->m_path, mine.place.number));
   std::rethrow_exception(failed);
 }
 
-/// Checks that this rank sees the shares of all ranks. @throws checkpoint_error
-void require_visible(const std::string& path, const manifest& of) {
-  for (const share_summary& share : of.shares) {
-    const std::string file = path + "/" + checkpoint_name(of.number) + "/" + share_name(share.rank);
-    std::error_code failed;
-    if (std::filesystem::file_size(file, failed) != share.size || failed)
-      refuse(
-          checkpoint_fault::torn, file,
-          fmt::format("rank {} has written it, but rank 0 does not see it: all ranks must see the "
-                      "same folder",
-                      share.rank));
+void session::add_folders(manifest& to) const {
+  std::uint32_t own = 0;  // folders of ranks, which come first
+  while (own < m_layout.folders.size() && m_layout.folders[own].is_own) ++own;
+  if (own < 2) return;
+  for (std::uint32_t f = 0; f < own; ++f) {
+    const known_folder& of = m_layout.folders[f];
+    to.folders.push_back({of.id, std::uint32_t(of.lead), of.host, of.path});
+  }
+  for (std::size_t r = 0; r < m_layout.of_rank.size(); ++r) {
+    to.holders.push_back({m_layout.of_rank[r]});
+    const int partner = partner_of(int(r));
+    if (partner >= 0) to.holders.back().push_back(m_layout.of_rank[std::size_t(partner)]);
   }
 }
 
 task<> session::write_files(const checkpoint_parts& parts) {
-  share_contents contents{parts.place, parts.arrays, parts.values};
+  share_contents contents{parts.place, parts.arrays, parts.values, -1};
   std::vector<future<share_summary>> calls;
   for (int r = 0; r < rank_count(); ++r) {
+    contents.partner = partner_of(r);
     calls.push_back(async<&write_share>(rank(r), contents));
     contents.values.clear();  // only rank 0 writes them
   }
   auto summaries = co_await when_all(std::move(calls));
   const checkpoint_place& at = parts.place;
-  manifest done{at.number,       at.stamp,        parts.step,
-                wall_clock_ns(), m_options.label, std::move(summaries)};
-  auto completion =
-      in_background([path = m_path, keep = m_options.keep, done = std::move(done)]() mutable {
-        checkpoint_folder folder(path);
-        folder.complete(done);
-        try {
-          folder.keep(keep);
-        } catch (const std::exception& e) {
-          print(std::string("an old checkpoint remains: ") + e.what());
-        }
-      });
-  co_await std::move(completion);
+  manifest done{
+      at.number, at.stamp, parts.step, wall_clock_ns(), m_options.label, std::move(summaries),
+      {},        {}};
+  add_folders(done);
+  co_await complete(std::move(done));
+  try {
+    co_await remove_old();
+  } catch (const checkpoint_error& e) {
+    print_note(std::string("an old checkpoint remains: ") + e.what());
+  }
+}
+
+/// Writes the manifest into the folder of each rank.
+task<> session::complete(manifest done) {
+  std::vector<future<>> calls;
+  for (const known_folder& f : m_layout.folders)
+    if (f.is_own) calls.push_back(async<&complete_checkpoint>(rank(f.lead), m_path, done));
+  co_await when_all(std::move(calls));
+}
+
+task<> session::remove_old() const {
+  const std::vector<inventory> all = co_await list_all();
+  const retention rule = retention_of(all, m_options.keep);
+  co_await when_all(on_all_ranks<&remove_older>(m_path, rule));
 }
 
 task<std::shared_ptr<checkpoint_session>> checkpoint_session::open(runtime& rt, std::string path,
@@ -341,6 +281,7 @@ task<std::shared_ptr<checkpoint_session>> checkpoint_session::open(runtime& rt, 
     throw usage_error("checkpoints::open: call it on rank 0");
   if (options.keep == 0)
     throw usage_error("checkpoints::open: at least 1 checkpoint is kept, not 0");
+  options.copies = copies_by(rt.options(), options.copies);
   const wanted_checkpoint wanted = wanted_by(rt.options(), options.restart);
   const int stop_signal = stop_signal_of(rt.options());
   const auto made = std::make_shared<session>(rt, std::move(path), std::move(options));

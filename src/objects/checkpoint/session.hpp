@@ -14,9 +14,10 @@
 #include <starling/core/runtime.hpp>
 #include <starling/objects/checkpoint.hpp>
 #include <starling/objects/detail/checkpoint_session.hpp>
+#include <starling/objects/ranks.hpp>
 
-#include "objects/checkpoint/checkpoint_reader.hpp"
-#include "objects/checkpoint/in_background.hpp"
+#include "objects/checkpoint/folder_layout.hpp"
+#include "objects/checkpoint/inventory.hpp"
 #include "objects/checkpoint/rank_checkpoints.hpp"
 #include "objects/checkpoint/stop_requests.hpp"
 
@@ -27,6 +28,16 @@ struct wanted_checkpoint {
   bool is_restart = false;
   std::optional<std::uint64_t> number;  // none: the newest usable one
   std::int64_t not_before = 0;          // checkpoints with an earlier time_ns are not used
+};
+
+/// The checkpoint from which a run restarts, on rank 0.
+struct restart_source {
+  manifest contents;
+  restart_place place;
+  std::vector<stored_array> arrays;
+  std::vector<stored_value> values;
+  std::vector<missing_copy> missing;        // copies that are made again
+  std::vector<std::uint32_t> has_manifest;  // folders
 };
 
 /// What one checkpoint is made of, on rank 0.
@@ -40,6 +51,7 @@ struct checkpoint_parts {
 
 class session final : public checkpoint_session, public std::enable_shared_from_this<session> {
  public:
+  /// `path`: of the folder of each rank, with placeholders.
   session(runtime& rt, std::string path, checkpoint_options options)
       : m_owner(rt), m_path(std::move(path)), m_options(std::move(options)),
         m_requests(rt.service<stop_requests>()) {}
@@ -47,19 +59,17 @@ class session final : public checkpoint_session, public std::enable_shared_from_
   runtime& owner() const noexcept override { return m_owner; }
   bool is_restart() const noexcept override { return m_from.has_value(); }
   std::uint64_t number() const noexcept override {
-    return is_restart() ? m_from->contents().number : 0;
+    return is_restart() ? m_from->contents.number : 0;
   }
-  std::uint64_t step() const noexcept override {
-    return is_restart() ? m_from->contents().step : 0;
-  }
+  std::uint64_t step() const noexcept override { return is_restart() ? m_from->contents.step : 0; }
 
   bool stop_requested() const noexcept override { return m_requests.is_requested(); }
 
   /// Begins to take requests to stop at a checkpoint: from now on by the signal `stop_signal` on
   /// all ranks; 0: by no signal.
   task<> take_requests(int stop_signal);
-  /// Removes what an interrupted run has left, and finds the checkpoint from which to restart.
-  /// @throws checkpoint_error
+  /// Opens the folders of all ranks, removes what an interrupted run has left, and finds the
+  /// checkpoint from which to restart. @throws checkpoint_error
   task<> begin(wanted_checkpoint wanted);
 
   void require(const array_description& array) const override;
@@ -97,21 +107,32 @@ class session final : public checkpoint_session, public std::enable_shared_from_
     object_id id;  // of a read-only value
     std::function<void(output_archive&)> save;
   };
-  template <class F>
-  auto in_background(F f) {
-    return detail::in_background(m_background, m_owner, std::move(f));
-  }
   void require_unused(const std::string& name) const;
-  [[nodiscard]] task<> restart_from_newest(std::vector<std::uint64_t> numbers,
-                                           std::int64_t not_before);
-  /// Returns false if the checkpoint was taken before.
-  [[nodiscard]] task<bool> restart_from(std::uint64_t number, std::int64_t not_before);
+  [[nodiscard]] task<> open_folders();
+  [[nodiscard]] task<std::vector<inventory>> list_all() const;
+  [[nodiscard]] task<> restart_from_newest(std::vector<candidate> all, std::int64_t not_before);
+  [[nodiscard]] task<> restart_from_number(std::vector<candidate> all, std::uint64_t number);
+  /// @throws checkpoint_error if the checkpoint is not usable
+  [[nodiscard]] task<> restart_from(candidate chosen);
+  [[nodiscard]] task<std::vector<inventory>> tidy(std::vector<inventory> found) const;
+  [[nodiscard]] task<std::vector<std::uint32_t>> verify(candidate& chosen) const;
+  /// Makes second copies of the shares that have lost one.
+  [[nodiscard]] static task<> restore_copies(std::shared_ptr<const session> self);
+  [[nodiscard]] task<> make_copies(const restart_source& of) const;
+  [[nodiscard]] task<> read_values(restart_source& of) const;
   [[nodiscard]] checkpoint_objects objects() const;
   [[nodiscard]] checkpoint_objects stored_objects() const;
   [[nodiscard]] std::vector<detail::stored_value> save_values() const;
   [[nodiscard]] std::vector<stored_array> stored_arrays(
       const std::vector<std::vector<std::uint64_t>>& counts) const;
   [[nodiscard]] task<> write_files(const checkpoint_parts& parts);
+  [[nodiscard]] task<> complete(manifest done);
+  [[nodiscard]] task<> remove_old() const;
+  /// Names the folders in the manifest, unless there is only one.
+  void add_folders(manifest& to) const;
+  [[nodiscard]] int partner_of(int rank) const {
+    return m_options.copies > 1 ? m_layout.partners[std::size_t(rank)] : -1;
+  }
 
   runtime& m_owner;
   const std::string m_path;
@@ -119,12 +140,10 @@ class session final : public checkpoint_session, public std::enable_shared_from_
   stop_requests& m_requests;
   std::vector<named_array> m_arrays;
   std::vector<named_value> m_values;
-  // A restart.
-  std::optional<checkpoint_reader> m_from;
-  std::unique_ptr<share_reader> m_first;  // the share that has the values
+  folder_layout m_layout;
+  std::optional<restart_source> m_from;  // the checkpoint of a restart
   bool m_is_loaded = false;
   std::uint64_t m_last_number = 0;  // of the newest checkpoint, complete or not
-  background_writer m_background;   // destroyed first
 };
 
 /// The sessions to which arrays of a runtime belong. Thread-safe.
@@ -146,5 +165,16 @@ class session_list {
   mutable std::mutex m_mutex;
   std::unordered_map<object_id, std::weak_ptr<session>> m_of;
 };
+
+/// Calls `Function(args…)` on all ranks.
+template <auto Function, class... Args>
+auto on_all_ranks(const Args&... args) {
+  std::vector<decltype(async<Function>(rank(0), args...))> calls;
+  for (int r = 0; r < rank_count(); ++r) calls.push_back(async<Function>(rank(r), args...));
+  return calls;
+}
+
+/// Prints a line about checkpoints.
+void print_note(const std::string& text);
 
 }  // namespace starling::detail

@@ -113,6 +113,13 @@ std::uint64_t share_reader::read_record(field_reader& from, std::uint64_t offset
   return offset + state.size;
 }
 
+std::pair<std::uint64_t, std::uint64_t> share_reader::blocks_of(std::uint64_t begin,
+                                                                std::uint64_t end) const {
+  const std::uint64_t first = begin / m_block_size * m_block_size;
+  const std::uint64_t last = (end + m_block_size - 1) / m_block_size * m_block_size;
+  return {sealed_size + first, sealed_size + std::min(last, m_data)};
+}
+
 void share_reader::load_block(std::uint64_t number) {
   if (number == m_loaded) return;
   const std::uint64_t begin = number * m_block_size;

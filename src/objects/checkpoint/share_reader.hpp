@@ -6,7 +6,9 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "objects/checkpoint/byte_store.hpp"
@@ -34,6 +36,13 @@ class share_reader {
   /// @throws checkpoint_error if header, footer or index are refused
   explicit share_reader(std::unique_ptr<byte_source> source);
 
+  [[nodiscard]] const std::string& name() const { return m_source->name(); }
+  /// Returns where the index begins, in bytes of the file.
+  [[nodiscard]] std::uint64_t index_begin() const { return sealed_size + m_data; }
+  /// Returns the bytes of the file, from `first` to before `second`, that reading the states in
+  /// this range of offsets needs: whole blocks.
+  [[nodiscard]] std::pair<std::uint64_t, std::uint64_t> blocks_of(std::uint64_t begin,
+                                                                  std::uint64_t end) const;
   [[nodiscard]] const share_identity& identity() const { return m_identity; }
   /// Size, checksum and counts as the manifest should have them.
   [[nodiscard]] const share_summary& summary() const { return m_summary; }

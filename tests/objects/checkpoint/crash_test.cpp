@@ -24,7 +24,7 @@ const sample second{.number = 2, .ranks = 2};
 void write_second(const std::string& path, detail::file_system& files) {
   checkpoint_folder folder(path, files);
   second.write(folder);
-  folder.keep(1);
+  keep(folder, path, 1);
 }
 
 /// Returns the calls of an undisturbed second checkpoint with the removal of the first one.
@@ -79,7 +79,7 @@ TEST(checkpoint_crash, kills_at_any_call_leave_a_whole_checkpoint) {
     EXPECT_TRUE(open_newest(scratch.path()).refused.empty()) << at;
     sample third{.number = folder.next_number(), .ranks = 3};
     third.write(folder);
-    folder.keep(1);
+    keep(folder, scratch.path(), 1);
     EXPECT_EQ(checkpoint_numbers(scratch.path()), std::vector<std::uint64_t>{third.number}) << at;
     EXPECT_EQ(contents_of(*open_newest(scratch.path()).reader), third.expected()) << at;
   }

@@ -155,9 +155,9 @@ TEST_F(checkpoint_on_disk, is_refused_with_files_of_another_checkpoint) {
 TEST_F(checkpoint_on_disk, keeps_the_newest_and_removes_unfinished_older_ones) {
   for (std::uint64_t n = 1; n <= 6; ++n) write(n);
   std::filesystem::remove(file(5, "manifest"));
-  folder.keep(3);
+  keep(folder, scratch.path(), 3);
   EXPECT_EQ(checkpoint_numbers(scratch.path()), (numbers{3, 4, 6}));
-  folder.keep(0);
+  keep(folder, scratch.path(), 0);
   EXPECT_EQ(checkpoint_numbers(scratch.path()), (numbers{6}));
 }
 
@@ -166,7 +166,7 @@ TEST_F(checkpoint_on_disk, never_loses_the_last_good_one_to_later_bad_ones) {
   std::filesystem::remove(file(4, "manifest"));      // perhaps in progress
   std::filesystem::remove(file(3, "share.000000"));  // torn
   write_file(file(2, "manifest"), random_bytes(100, 1));
-  folder.keep(1);
+  keep(folder, scratch.path(), 1);
   EXPECT_EQ(checkpoint_numbers(scratch.path()), (numbers{1, 2, 3, 4}));
   EXPECT_EQ(open_newest(scratch.path()).reader->contents().number, 1u);
 }
@@ -176,7 +176,7 @@ TEST_F(checkpoint_on_disk, leaves_files_of_the_user) {
   write_file(file(1, "notes.txt"), bytes(3));
   write_file(scratch.path() + "/checkpoint.7", bytes(3));
   std::filesystem::create_directory(scratch.path() + "/checkpoint.old");
-  folder.keep(1);
+  keep(folder, scratch.path(), 1);
   folder.remove_unfinished();
   EXPECT_TRUE(std::filesystem::exists(file(1, "notes.txt")));
   EXPECT_FALSE(std::filesystem::exists(file(1, "share.000000")));

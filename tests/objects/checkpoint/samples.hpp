@@ -144,6 +144,12 @@ inline void write_file(const std::string& path, const bytes& b) {
       .write(reinterpret_cast<const char*>(b.data()), std::streamsize(b.size()));
 }
 
+/// Keeps the newest usable checkpoints of a folder that has all shares.
+inline void keep(checkpoint_folder& folder, const std::string& path, std::size_t count) {
+  const starling::detail::inventory all[] = {starling::detail::inventory_of(path)};
+  folder.remove_older(starling::detail::retention_of(all, count));
+}
+
 /// Counts and records the calls. From the call number `m_from` on, up to `m_count` calls fail.
 class failing_files final : public starling::detail::file_system {
  public:

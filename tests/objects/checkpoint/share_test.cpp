@@ -48,6 +48,18 @@ bytes manifest_bytes() {
   return sink.take();
 }
 
+manifest with_folders() {
+  manifest of = sample{}.with({{0, 700, 5, {{"cells", 3}}}, {1, 800, 6, {}}});
+  of.folders = {{11, 0, "host-a", "/a/0"}, {12, 1, "host-b", "/a/1"}, {13, 2, "host-b", "/a/2"}};
+  of.holders = {{0, 1}, {2}};
+  return of;
+}
+bytes bytes_of_manifest(const manifest& of) {
+  detail::memory_sink sink;
+  write_manifest(sink, of);
+  return sink.take();
+}
+
 TEST(checkpoint_share, gives_back_arrays_and_states) {
   const sample s{.elements = 9};
   const bytes all = s.share(0);
@@ -153,8 +165,34 @@ TEST(checkpoint_manifest, gives_back_its_contents) {
   EXPECT_EQ(read_manifest(source), of);
 }
 
-TEST(checkpoint_manifest, is_refused_with_any_bit_flipped_or_shorter) {
-  bytes all = manifest_bytes();
+TEST(checkpoint_manifest, names_the_folders_of_each_share) {
+  const manifest of = with_folders();
+  const bytes all = bytes_of_manifest(of);
+  memory_source source(all);
+  EXPECT_EQ(read_manifest(source), of);
+  EXPECT_TRUE(of.is_in(12, 0));
+  EXPECT_FALSE(of.is_in(12, 1));
+  EXPECT_TRUE(of.is_in(13, 1));
+  EXPECT_FALSE(of.is_in(99, 1));
+  EXPECT_TRUE(sample{}.with({{0, 700, 5, {}}}).is_in(99, 0)) << "all shares are in its folder";
+}
+
+TEST(checkpoint_manifest, is_refused_if_it_does_not_name_a_folder_of_a_share) {
+  manifest of = with_folders();
+  of.holders[1] = {3};
+  EXPECT_EQ(fault_of_manifest(bytes_of_manifest(of)), checkpoint_fault::damaged);
+  of = with_folders();
+  of.holders.pop_back();
+  EXPECT_EQ(fault_of_manifest(bytes_of_manifest(of)), checkpoint_fault::damaged);
+  of.holders = {{0}, {1}, {2}};
+  EXPECT_EQ(fault_of_manifest(bytes_of_manifest(of)), checkpoint_fault::damaged);
+}
+
+class flipped_manifest : public testing::TestWithParam<bool> {};
+INSTANTIATE_TEST_SUITE_P(with_folders, flipped_manifest, testing::Bool());
+
+TEST_P(flipped_manifest, is_refused_with_any_bit_flipped_or_shorter) {
+  bytes all = GetParam() ? bytes_of_manifest(with_folders()) : manifest_bytes();
   ASSERT_FALSE(fault_of_manifest(all));
   for (std::size_t bit = 0; bit < 8 * all.size(); ++bit) {
     all[bit / 8] ^= std::byte(1u << bit % 8);

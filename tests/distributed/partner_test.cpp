@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// Jobs whose ranks have folders of their own, as on several hosts, and lose them together with the
+// rank: with two copies of each share they continue from their latest checkpoint.
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "command.hpp"
+#include "support/scratch_folder.hpp"
+
+namespace {
+
+using distributed::outcome;
+using distributed::run;
+
+class partner : public testing::Test {
+ protected:
+  using words = std::vector<std::string>;
+  /// Runs the program on `ranks` ranks, with `kills` random kills after which the folders of `lost`
+  /// ranks are lost.
+  outcome of(int ranks, int steps, int kills, int seed, int lost, const std::string& name,
+             const words& options = {"--starling-checkpoint-copies=2"}) {
+    words line = {STARLING_COMMAND,
+                  "launch",
+                  "-n",
+                  std::to_string(ranks),
+                  "--restarts",
+                  "100",
+                  RESTART_PROGRAM,
+                  m_scratch.path() + "/" + name + "/{rank}",
+                  std::to_string(steps),
+                  std::to_string(kills),
+                  std::to_string(seed),
+                  "lose",
+                  std::to_string(lost),
+                  "--starling-workers=1"};
+    line.insert(line.end(), options.begin(), options.end());
+    return run(line);
+  }
+  /// Returns the digest of a run in one folder that nothing disturbs.
+  std::string undisturbed(int steps) {
+    const outcome end =
+        run({STARLING_COMMAND, "launch", "-n", "3", RESTART_PROGRAM, m_scratch.path() + "/whole",
+             std::to_string(steps), "0", "0", "--starling-workers=1"});
+    EXPECT_EQ(end.code, 0) << end.errors;
+    EXPECT_TRUE(end.output.starts_with("digest ")) << end.output;
+    return end.output;
+  }
+  /// A rank may be killed after the digest has been printed; then it is printed again.
+  static void expect_digest(const outcome& end, const std::string& digest) {
+    EXPECT_EQ(end.code, 0) << end.errors;
+    std::string digests = end.output;
+    while (digests.size() > digest.size() && digests.starts_with(digest))
+      digests.erase(0, digest.size());
+    EXPECT_EQ(digests, digest) << end.output << end.errors;
+  }
+  static int count(const std::string& all, const std::string& part) {
+    int found = 0;
+    for (std::size_t at = 0; (at = all.find(part, at)) != all.npos; ++at) ++found;
+    return found;
+  }
+  void lose(const std::string& name, int rank) const {
+    std::filesystem::remove_all(m_scratch.path() + "/" + name + "/" + std::to_string(rank));
+  }
+
+ private:
+  starling_test::scratch_folder m_scratch;
+};
+
+TEST_F(partner, keeps_the_copy_from_which_a_job_continues_after_a_rank_and_its_folder_are_lost) {
+  const std::string digest = undisturbed(400);
+  for (const int seed : {1, 2, 3}) {
+    const outcome end = of(4, 400, 8, seed, 1, "lost" + std::to_string(seed));
+    expect_digest(end, digest);
+    EXPECT_GE(count(end.errors, "starting the ranks again"), 1) << end.errors;
+    EXPECT_EQ(count(end.errors, "it begins as at its first start"), 0) << end.errors;
+  }
+}
+
+TEST_F(partner, whose_folder_is_lost_too_costs_steps_but_no_bit) {
+  const std::string digest = undisturbed(400);
+  const outcome end = of(4, 400, 6, 2, 2, "both");
+  expect_digest(end, digest);
+  EXPECT_GE(count(end.errors, "starting the ranks again"), 1) << end.errors;
+  // Where checkpoints had been taken, it says why they are not used.
+  EXPECT_GE(count(end.errors, " is gone: it is not in '"),
+            count(end.errors, "it begins as at its first start"))
+      << end.errors;
+}
+
+TEST_F(partner, keeps_copies_for_other_numbers_of_ranks) {
+  const std::string digest = undisturbed(203);  // the last checkpoint is at 200
+  expect_digest(of(4, 203, 0, 1, 1, "run"), digest);
+  const words latest = {"--starling-checkpoint-copies=2", "--starling-restart=latest"};
+  lose("run", 2);
+  for (const int ranks : {2, 5}) {
+    const outcome end = of(ranks, 203, 0, 1, 1, "run", latest);
+    expect_digest(end, digest);
+    EXPECT_EQ(end.errors, "");
+  }
+  lose("run", 0);
+  expect_digest(of(3, 203, 0, 1, 1, "run", latest), digest);
+  lose("run", 0);
+  lose("run", 1);  // share 0 was in the folders of the ranks 0 and 1
+  const outcome end = of(2, 203, 0, 1, 1, "run", latest);
+  EXPECT_NE(end.code, 0) << end.output;
+  EXPECT_GE(count(end.errors, "share.000000 is gone: it is not in '"), 1) << end.errors;
+}
+
+TEST_F(partner, is_not_needed_while_all_folders_are_there) {
+  const std::string digest = undisturbed(300);
+  const outcome end = of(3, 300, 6, 4, 0, "kept", {"--starling-checkpoint-copies=1"});
+  expect_digest(end, digest);
+  EXPECT_EQ(count(end.errors, "it begins as at its first start"), 0) << end.errors;
+}
+
+}  // namespace
