@@ -20,9 +20,11 @@ class restart : public testing::Test {
   outcome of(int ranks, int steps, int kills, int restarts, int seed = 1,
              const std::string& name = "run") {
     return run({STARLING_COMMAND, "launch", "-n", std::to_string(ranks), "--restarts",
-                std::to_string(restarts), RESTART_PROGRAM, m_scratch.path() + "/" + name,
-                std::to_string(steps), std::to_string(kills), std::to_string(seed),
-                "--starling-workers=1"});
+                std::to_string(restarts), RESTART_PROGRAM, folder(name), std::to_string(steps),
+                std::to_string(kills), std::to_string(seed), "--starling-workers=1"});
+  }
+  [[nodiscard]] std::string folder(const std::string& name) const {
+    return m_scratch.path() + "/" + name;
   }
   static int restarts_in(const std::string& errors) {
     int count = 0;
@@ -53,6 +55,17 @@ TEST_F(restart, gives_the_same_bits_after_kills_at_random_moments) {
     EXPECT_GE(restarts_in(end.errors), 1) << end.errors;
     EXPECT_LE(restarts_in(end.errors), kills) << end.errors;
   }
+}
+
+/// A rank that is killed while it is being connected makes UCX print an error in another rank.
+TEST_F(restart, has_messages_of_the_transport_on_stderr_only) {
+  const outcome end =
+      run({"/usr/bin/env", "UCX_LOG_LEVEL=info", STARLING_COMMAND, "launch", "-n", "2",
+           RESTART_PROGRAM, folder("logged"), "20", "0", "1", "--starling-workers=1"});
+  EXPECT_EQ(end.code, 0) << end.errors;
+  EXPECT_TRUE(end.output.starts_with("digest ")) << end.output;
+  EXPECT_EQ(end.output.find('\n'), end.output.size() - 1) << end.output;
+  EXPECT_NE(end.errors.find("UCX INFO: "), std::string::npos) << end.errors;
 }
 
 TEST_F(restart, ends_when_no_restart_is_left) {

@@ -2,8 +2,10 @@
 #include "ucx_worker.hpp"
 
 #include <cstdarg>
+#include <cstdio>
 #include <cstdlib>
 #include <memory>
+#include <mutex>
 #include <utility>
 
 #include <ucs/debug/log_def.h>
@@ -32,6 +34,28 @@ ucs_log_func_rc_t drop_warnings(const char*, unsigned, const char*, ucs_log_leve
   return level == UCS_LOG_LEVEL_WARN ? UCS_LOG_FUNC_RC_STOP : UCS_LOG_FUNC_RC_CONTINUE;
 }
 
+/// Log handler that prints on stderr. UCX prints on stdout, where the program's results are, for
+/// example when a peer is killed while it is being connected.
+ucs_log_func_rc_t print_on_stderr(const char* file, unsigned line, const char*,
+                                  ucs_log_level_t level, const ucs_log_component_config_t*,
+                                  const char* format, va_list arguments) {
+  char message[1024];
+  std::vsnprintf(message, sizeof message, format, arguments);
+  const std::string_view path(file);
+  const std::string_view name = path.substr(path.rfind('/') + 1);
+  std::fprintf(stderr, "UCX %s: %s (%.*s:%u)\n", ucs_log_level_names[level], message,
+               int(name.size()), name.data(), line);
+  return UCS_LOG_FUNC_RC_STOP;
+}
+
+/// Installs `print_on_stderr` for the remainder of the process, unless UCX_LOG_FILE is set.
+void redirect_log() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    if (std::getenv("UCX_LOG_FILE") == nullptr) ucs_log_push_handler(&print_on_stderr);
+  });
+}
+
 }  // namespace
 
 void check_ucx(ucs_status_t status, const char* call) {
@@ -41,6 +65,7 @@ void check_ucx(ucs_status_t status, const char* call) {
 }
 
 ucx_worker::ucx_worker(bool uses_posix_memory) {
+  redirect_log();
   const auto config = read_configuration(uses_posix_memory);
   ucp_params_t wanted{};
   wanted.field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_NAME;
