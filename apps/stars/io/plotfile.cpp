@@ -203,6 +203,7 @@ std::vector<std::string> plotfile_fields() {
 
 void write_plotfile(const fs::path& directory, const snapshot& state) {
   check_snapshot(state);
+  require_uniform(state.grid, "plotfile");
   check_replaceable(directory);
   staged_output staged(directory);
   make_directory(staged.path());

@@ -285,6 +285,7 @@ void get_state(const operation& op, hid_t file, snapshot& state) {
 bool restart_available() noexcept { return true; }
 
 void write_restart(const fs::path& file, const restart& content) {
+  require_uniform(content.state.grid, "restart");
   const int level = content.state.grid.level();
   if (content.state.data.size() != snapshot::size_of(content.state.grid))
     throw std::invalid_argument("restart: " + std::to_string(content.state.data.size()) +

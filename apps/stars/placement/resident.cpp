@@ -470,6 +470,7 @@ kernel_cut cut_for(kernel_cut wanted, const scheme& numerics, const starling::de
 std::unique_ptr<simulation> make_resident(starling::runtime& rt, snapshot initial,
                                           const scheme& numerics, const resident_options& how,
                                           other_parts* others) {
+  require_uniform(initial.grid, "resident");
   return std::make_unique<resident>(rt, std::move(initial), numerics, how, others);
 }
 

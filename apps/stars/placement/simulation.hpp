@@ -64,6 +64,7 @@ struct staged_options {
 /// device and its fluxes are copied back, on its own stream or aggregated with other sub-grids.
 /// With `others` it simulates `others->mine()` only: the data of `initial` are in its slots, those
 /// of `gather` in the order of its own sub-grids.
+/// @throws std::invalid_argument unless all sub-grids are of one level
 [[nodiscard]] std::unique_ptr<simulation> make_staged(starling::runtime& rt, snapshot initial,
                                                       const scheme& numerics,
                                                       const staged_options& how = {},

@@ -416,6 +416,7 @@ class staged final : public simulation {
 std::unique_ptr<simulation> make_staged(starling::runtime& rt, snapshot initial,
                                         const scheme& numerics, const staged_options& how,
                                         other_parts* others) {
+  require_uniform(initial.grid, "staged");
   return std::make_unique<staged>(rt, std::move(initial), numerics, how, others);
 }
 

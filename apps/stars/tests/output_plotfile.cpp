@@ -232,6 +232,21 @@ TEST(plotfile, needs_a_directory_to_write_to) {
   EXPECT_THROW(write_plotfile(scratch / "file/plt", sample_state(0)), output_error);
 }
 
+TEST(plotfile, refuses_sub_grids_of_several_levels) {
+  const scratch_directory scratch;
+  snapshot state = sample_state(0);
+  std::vector<node_key> leaves;
+  for (int octant = 0; octant < 8; ++octant) {
+    const node_key child = node_key{}.child(octant);
+    if (octant > 0) leaves.push_back(child);
+    for (int k = 0; octant == 0 && k < 8; ++k) leaves.push_back(child.child(k));
+  }
+  state.grid = {octree(leaves), 1.0};
+  state.data.resize(snapshot::size_of(state.grid), 1.0);
+  EXPECT_THROW(write_plotfile(scratch / "plt", state), std::invalid_argument);
+  EXPECT_TRUE(scratch.names().empty());
+}
+
 TEST(plotfile, refuses_data_that_do_not_fit_the_mesh) {
   const scratch_directory scratch;
   snapshot state = sample_state(1);
