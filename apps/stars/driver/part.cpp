@@ -11,11 +11,20 @@ namespace stars {
 using starling::future;
 using starling::task;
 
+namespace {
+
+part_plan plan_of(const part_setup& setup, int parts, int number) {
+  transfer_plan whole = plan_transfers(setup.start.grid, setup.start.boundary);
+  drop_direction(whole, setup.numerics.error.dropped_direction);
+  return plan_part(whole, equal_parts(whole.leaves, parts), number);
+}
+
+}  // namespace
+
 part::part(const part_setup& setup, int parts)
-    : m_setup(setup), m_parts(parts),
-      m_mine(setup.start.grid, setup.start.boundary, parts, this_index()), m_self(this_element()),
-      m_outflow(setup.start.outflow) {
-  for (const halo& h : m_mine.halos()) m_channels.emplace_back(*this, this_array()[h.other]);
+    : m_setup(setup), m_parts(parts), m_mine(plan_of(setup, parts, this_index())),
+      m_self(this_element()), m_outflow(setup.start.outflow) {
+  for (const halo& h : m_mine.halos) m_channels.emplace_back(*this, this_array()[h.other]);
 }
 
 void part::begin(std::vector<double> data) {
@@ -133,7 +142,7 @@ class across_ranks final : public simulation {
 
   task<> begin(const snapshot& initial) {
     for (int p = 0; p < m_count; ++p)  // one by one, to save memory
-      co_await m_parts[p].call<&part::begin>(slots_of(initial, partition_of(p)));
+      co_await m_parts[p].call<&part::begin>(leaves_of(initial, p));
   }
 
   task<double> step(double longest) override { co_return co_await ask<&part::step>(longest); }
@@ -163,17 +172,15 @@ class across_ranks final : public simulation {
   [[nodiscard]] double bytes_sent() const override { return m_bytes_sent; }
 
  private:
-  [[nodiscard]] partition partition_of(int p) const {
-    return {m_setup.start.grid, m_setup.start.boundary, m_count, p};
-  }
-  static std::vector<double> slots_of(const snapshot& from, const partition& p) {
-    std::vector<double> data;
-    data.reserve(std::size_t(p.slot_count()) * compact.block);
-    for (int slot = 0; slot < p.slot_count(); ++slot) {
-      const auto begin = from.data.begin() + index_type{p.subgrid_in(slot)} * compact.block;
-      data.insert(data.end(), begin, begin + compact.block);
-    }
-    return data;
+  /// Returns the state of the leaves of a part.
+  [[nodiscard]] std::vector<double> leaves_of(const snapshot& from, int p) const {
+    const int leaves = from.grid.subgrid_count();
+    std::vector<int> first = equal_parts(leaves, m_count);
+    first.push_back(leaves);
+    const auto at = [&](int part) {
+      return from.data.begin() + index_type{first[std::size_t(part)]} * compact.block;
+    };
+    return {at(p), at(p + 1)};
   }
 
   template <auto Entry, class... Args>

@@ -73,7 +73,7 @@ class part : public starling::chare<part>, private other_parts {
  public:
   part(const part_setup& setup, int parts);
 
-  /// Makes the simulation. `data` is the state in the slots of this part.
+  /// Makes the simulation. `data` is the state of this part's leaves, in the order of the tree.
   void begin(std::vector<double> data);
   /// Does a step. `done` is called when all parts have done it. An error other than a fault ends
   /// the run.
@@ -90,7 +90,7 @@ class part : public starling::chare<part>, private other_parts {
   starling::task<> receive_message(std::size_t n, starling::rank_local<std::span<double>> message);
 
  private:
-  [[nodiscard]] const partition& mine() const override { return m_mine; }
+  [[nodiscard]] const part_plan& mine() const override { return m_mine; }
   [[nodiscard]] starling::future<verdict> agree(const verdict& mine) override;
   [[nodiscard]] starling::future<> account(std::vector<double> amounts) override;
   [[nodiscard]] starling::future<> send(std::size_t n, std::span<const double> message) override;
@@ -104,7 +104,7 @@ class part : public starling::chare<part>, private other_parts {
 
   part_setup m_setup;
   int m_parts;
-  partition m_mine;
+  part_plan m_mine;
   starling::element<part> m_self;
   std::vector<starling::chare_channel<double>> m_channels;  // one for each halo
   std::unique_ptr<simulation> m_simulation;

@@ -22,8 +22,7 @@ struct slot_state {
   transfer_plan plan;
   std::vector<double> u;  ///< [slots][15][512]
 
-  explicit slot_state(const snapshot& s)
-      : plan(plan_transfers(s.grid.tree().with_boundary(s.boundary), s.grid.xscale())), u(s.data) {
+  explicit slot_state(const snapshot& s) : plan(plan_transfers(s.grid, s.boundary)), u(s.data) {
     u.resize(std::size_t(plan.slot_count()) * compact.block);
     run_loop(
         restriction{u.data(), u.data(), plan.restrictions.data(), int(plan.restrictions.size())});

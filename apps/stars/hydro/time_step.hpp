@@ -50,6 +50,22 @@ struct reduce_max {
   }
 };
 
+/// Signals in units of the finest cells: a_max / dx of the sub-grid is as large as that of a signal
+/// of the new speed in the finest cells. The factors are powers of two. Range (speed_block, 1,
+/// count).
+struct scale_speeds {
+  double* speeds;               ///< [count][speed_block]
+  const subgrid_frame* frames;  ///< [count]
+  double finest_dx;
+  int count;
+
+  constexpr extent range() const { return {speed_block, 1, count}; }
+  template <class Index>
+  constexpr void operator()(Index i) const {
+    speeds[index_type{i.z} * speed_block + i.x] *= finest_dx / frames[i.z].dx();
+  }
+};
+
 /// out[0] = max over in, as above, by one group of threads. Groups: (1, 1, 1).
 struct group_max {
   const double* in;

@@ -96,8 +96,9 @@ struct divergence {
 /// field; zero if the sub-grid has none. Range (15, 1, count).
 struct outflow_rate {
   const double* fluxes;         ///< [count][3][15][576]
-  double* leaving;              ///< [count][15]
+  double* leaving;              ///< [leaves of the part][15], in the order of the tree
   const subgrid_frame* frames;  ///< [count]
+  int first_leaf;               ///< of the part
   int count;
 
   static constexpr int block_size = 32;  ///< few threads with long chains: distribute them
@@ -113,7 +114,7 @@ struct outflow_rate {
       if (at.open(axis, 0)) sum -= side(face, axis, 0);
       if (at.open(axis, 1)) sum += side(face, axis, edge);
     }
-    leaving[index_type{i.z} * field_count + i.x] = sum * (at.dx() * at.dx());
+    leaving[index_type{at.number - first_leaf} * field_count + i.x] = sum * (at.dx() * at.dx());
   }
 
  private:
@@ -176,7 +177,7 @@ struct update {
 
 /// The same combination for the outflow of a step: O <- b (O + dt rate). Range (15, 1, count).
 struct outflow_update {
-  double* amount;         ///< [count][15], of this step
+  double* amount;         ///< [count][15], of this step, in the order of the tree
   const double* leaving;  ///< [count][15] from outflow_rate
   const double* clock;
   int count;
@@ -258,20 +259,22 @@ struct apply_floors {
 /// which one of them is NaN: 0 without such a cell, otherwise a number that is largest for the
 /// first such cell. Range (64, 1, count).
 struct find_fault {
-  const double* u;           ///< [count][15][512]
-  double* faults;            ///< [count][64]
-  std::ptrdiff_t remaining;  ///< cells of the domain from the first of these sub-grids on
+  const double* u;              ///< [count][15][512]
+  double* faults;               ///< [count][64]
+  const subgrid_frame* frames;  ///< [count]
+  std::ptrdiff_t cells;         ///< of the domain
   int count;
 
   constexpr extent range() const { return {edge * edge, 1, count}; }
   template <class Index>
   constexpr void operator()(Index i) const {
     const double* row = u + index_type{i.z} * compact.block + i.x * edge;
+    const std::ptrdiff_t leaf = frames[i.z].number;
     double code = 0.0;
     for (int x = edge - 1; x >= 0; --x) {
       const bool good = row[x] > 0.0 && row[x + field::tau * compact.field] >= 0.0;
-      const std::ptrdiff_t cell = std::ptrdiff_t{i.z} * cells_per_subgrid + i.x * edge + x;
-      if (!good) code = static_cast<double>(remaining - cell);
+      const std::ptrdiff_t cell = leaf * cells_per_subgrid + i.x * edge + x;
+      if (!good) code = static_cast<double>(cells - cell);
     }
     faults[index_type{i.z} * (edge * edge) + i.x] = code;
   }

@@ -12,7 +12,7 @@ namespace stars {
 /// Returns the first leaf of each of `parts` runs of consecutive leaves; together they are all
 /// leaves. Each part has at least one leaf, and the largest weight of a part is as small as
 /// possible. Among these divisions the one is chosen whose cuts are near those of equal shares, so
-/// that equal weights give the division of `partition::first_of`.
+/// that equal weights give the division of `equal_parts`.
 ///
 /// `weights` are by leaf, at least 0, in any unit: nanoseconds, say. They are whole numbers, so
 /// that sums are exact and all ranks find the same division. If all weights are 0 they count as

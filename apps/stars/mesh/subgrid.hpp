@@ -83,6 +83,7 @@ struct subgrid_frame {
   double half_dx;
   double inverse_dx;
   unsigned open_faces;  ///< bit 2 axis + side: the face is one of the domain, and not periodic
+  int number = -1;      ///< of the leaf in the tree, for `outflow_rate` and `find_fault`
 
   constexpr double dx() const { return 2.0 * half_dx; }
   constexpr bool open(int axis, int side) const {

@@ -187,4 +187,8 @@ transfer_plan plan_transfers(const octree& tree, double xscale) {
   return planner(tree, xscale).make();
 }
 
+transfer_plan plan_transfers(const mesh& grid, boundary_kind boundary) {
+  return plan_transfers(grid.tree().with_boundary(boundary), grid.xscale());
+}
+
 }  // namespace stars

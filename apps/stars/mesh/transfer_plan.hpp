@@ -9,6 +9,7 @@
 
 #include "mesh/face_link.hpp"
 #include "mesh/level_link.hpp"
+#include "mesh/mesh.hpp"
 #include "mesh/octree.hpp"
 #include "mesh/subgrid.hpp"
 
@@ -61,5 +62,7 @@ void drop_direction(transfer_plan& plan, int direction);
 
 /// Returns the tables of `tree` for the domain [-xscale, xscale]^3. Time and memory: linear.
 [[nodiscard]] transfer_plan plan_transfers(const octree& tree, double xscale);
+/// Returns the tables of a mesh whose domain has a boundary.
+[[nodiscard]] transfer_plan plan_transfers(const mesh& grid, boundary_kind boundary);
 
 }  // namespace stars

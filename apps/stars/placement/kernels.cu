@@ -27,6 +27,8 @@ template struct starling::cuda::instantiate<stars::unpack_halo>;
 template struct starling::cuda::instantiate<stars::restriction>;
 template struct starling::cuda::instantiate<stars::prolongation>;
 template struct starling::cuda::instantiate<stars::correct_fluxes>;
+template struct starling::cuda::instantiate<stars::mean_fluxes>;
+template struct starling::cuda::instantiate<stars::scale_speeds>;
 template struct starling::cuda::instantiate<stars::fused_primitives>;
 template struct starling::cuda::instantiate<stars::divergence>;
 template struct starling::cuda::instantiate<stars::outflow_rate>;

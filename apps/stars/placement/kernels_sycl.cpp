@@ -27,6 +27,8 @@ template struct starling::sycl::instantiate<stars::unpack_halo>;
 template struct starling::sycl::instantiate<stars::restriction>;
 template struct starling::sycl::instantiate<stars::prolongation>;
 template struct starling::sycl::instantiate<stars::correct_fluxes>;
+template struct starling::sycl::instantiate<stars::mean_fluxes>;
+template struct starling::sycl::instantiate<stars::scale_speeds>;
 template struct starling::sycl::instantiate<stars::fused_primitives>;
 template struct starling::sycl::instantiate<stars::divergence>;
 template struct starling::sycl::instantiate<stars::outflow_rate>;

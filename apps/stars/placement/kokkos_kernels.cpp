@@ -27,6 +27,8 @@ template struct starling::kokkos::instantiate<stars::unpack_halo>;
 template struct starling::kokkos::instantiate<stars::restriction>;
 template struct starling::kokkos::instantiate<stars::prolongation>;
 template struct starling::kokkos::instantiate<stars::correct_fluxes>;
+template struct starling::kokkos::instantiate<stars::mean_fluxes>;
+template struct starling::kokkos::instantiate<stars::scale_speeds>;
 template struct starling::kokkos::instantiate<stars::fused_primitives>;
 template struct starling::kokkos::instantiate<stars::divergence>;
 template struct starling::kokkos::instantiate<stars::outflow_rate>;

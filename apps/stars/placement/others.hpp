@@ -10,7 +10,7 @@
 #include <starling/objects/channel.hpp>
 
 #include "hydro/time_step.hpp"
-#include "mesh/partition.hpp"
+#include "mesh/part_plan.hpp"
 #include "placement/serial.hpp"
 
 namespace stars {
@@ -55,16 +55,16 @@ class other_parts {
   virtual ~other_parts() = default;
 
   /// Returns this part: its sub-grids and the cells that it reads.
-  [[nodiscard]] virtual const partition& mine() const = 0;
+  [[nodiscard]] virtual const part_plan& mine() const = 0;
   /// Returns the worst of the verdicts of all parts.
   [[nodiscard]] virtual starling::future<verdict> agree(const verdict& mine) = 0;
   /// Adds the outflow of a step, [own sub-grids][15], to the total, in the order of all sub-grids.
   [[nodiscard]] virtual starling::future<> account(std::vector<double> amounts) = 0;
 
-  /// Sends the message for `mine().halos()[n]` from host memory. Complete when that memory may be
+  /// Sends the message for `mine().halos[n]` from host memory. Complete when that memory may be
   /// overwritten. The next message of this halo is sent after that.
   [[nodiscard]] virtual starling::future<> send(std::size_t n, std::span<const double> message) = 0;
-  /// Receives the next message of `mine().halos()[n]` into host memory.
+  /// Receives the next message of `mine().halos[n]` into host memory.
   [[nodiscard]] virtual starling::future<> receive(std::size_t n, std::span<double> message) = 0;
   /// Do the same in the order of a stream, for memory of its device.
   [[nodiscard]] virtual starling::channel_wait send(std::size_t n, std::span<const double> message,

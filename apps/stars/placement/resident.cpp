@@ -22,7 +22,11 @@
 #include "placement/others.hpp"
 #include "placement/serial.hpp"
 #include "placement/simulation.hpp"
+#include "placement/step.hpp"
+#include "transfer/flux_correction.hpp"
 #include "transfer/ghosts.hpp"
+#include "transfer/prolongation.hpp"
+#include "transfer/restriction.hpp"
 
 namespace stars {
 namespace {
@@ -67,7 +71,7 @@ struct lane {
 /// Returns the device of this rank: ranks of one host use its devices in turn.
 starling::device& device_for(starling::runtime& rt, const other_parts* others) {
   starling::device_set& all = starling::devices(rt);
-  return all.device(others == nullptr ? 0 : std::size_t(others->mine().number()) % all.count());
+  return all.device(others == nullptr ? 0 : std::size_t(others->mine().number) % all.count());
 }
 
 class resident final : public simulation {
@@ -75,18 +79,25 @@ class resident final : public simulation {
   resident(starling::runtime& rt, snapshot initial, const scheme& numerics,
            const resident_options& how, other_parts* others)
       : m_state(std::move(initial)), m_scheme(numerics), m_others(others),
-        m_part(others == nullptr ? partition(m_state.grid) : others->mine()),
+        m_plan(others == nullptr ? plan_whole(m_state, numerics.error.dropped_direction)
+                                 : others->mine()),
         m_device(device_for(rt, others)), m_lanes_per_vector(lanes_of(m_device)),
         m_cut(cut_for(how.cut, numerics, m_device)), m_capture(how.capture),
         m_work(m_cut, numerics.quadrature), m_batch(batch_size(how.aggregate)),
-        m_main(m_device.make_stream()),
-        m_tables(m_state.grid, m_state.boundary, m_part, numerics.error.dropped_direction),
-        m_frames(apps::upload(m_device, m_main, m_tables.frames)),
-        m_sources(apps::upload(m_device, m_main, m_tables.sources)),
+        m_main(m_device.make_stream()), m_frames(apps::upload(m_device, m_main, m_plan.frames)),
+        m_sources(apps::upload(m_device, m_main, m_plan.sources)),
+        m_restrictions(apps::upload(m_device, m_main, m_plan.restrictions)),
+        m_prolongations(apps::upload(m_device, m_main, m_plan.prolongations)),
+        m_fine_faces(apps::upload(m_device, m_main, m_plan.fine_faces)),
+        m_coarse_faces(apps::upload(m_device, m_main, m_plan.coarse_faces)),
         m_halos(m_device, m_main, others), m_states{allocate_state(), allocate_state(),
                                                     allocate_state()},
         m_leaving(allocate(field_count)), m_amount(allocate(field_count)),
         m_speeds(allocate(speed_block)), m_faults(allocate(edge * edge)),
+        m_means(
+            m_device.allocate<double>(memory_kind::device, lane::size(m_plan.face_rows, face_row))),
+        m_corrected(m_device.allocate<double>(memory_kind::device,
+                                              lane::size(count() - m_plan.corrected, flux_block))),
         m_partial(m_device.allocate<double>(memory_kind::device, on_host() ? 1024 : 32768)),
         m_small(m_device.allocate<double>(memory_kind::device, small_size)),
         m_host(m_device.allocate<double>(memory_kind::pinned, small_size)),
@@ -101,21 +112,16 @@ class resident final : public simulation {
     m_host.data()[clock_entry::time] = m_state.time;
     m_host.data()[clock_entry::stop] = m_state.time + longest;
     std::fill_n(m_host.data() + clock_entry::fault, stage_count, 0.0);
-    const int turn = int(m_state.step % 2) * (stage_count + 2);  // states are swapped in each step
-    if (m_others == nullptr)
-      perform(capture_kind::step, turn + stage_count + 1, [this, turn] {
-        for (int stage = 0; stage < stage_count; ++stage)
-          perform(capture_kind::stage, turn + stage, [this, stage] { run_stage(stage); });
-        perform(capture_kind::stage, turn + stage_count, [this] { run_end(); });
-      });
-    else
-      co_await step_with_others(turn);
+    if (m_fault) co_await agree_on(0.0);
+    if (!std::exchange(m_filled, true)) co_await fill_slots();
+    co_await run_step();
     co_await m_main.completion();
     co_await look_for_fault();
-    std::swap(m_states[0], after(stage_count - 1));
+    std::swap(m_states[0], after(last_stage));
     const double dt = m_host.data()[clock_entry::dt];
     m_state.time += dt;
     m_state.step += 1;
+    m_outflow_pending = m_others != nullptr;
     if (m_others == nullptr && m_fault) fail();  // otherwise all parts get it in their next `agree`
     co_return dt;
   }
@@ -137,9 +143,7 @@ class resident final : public simulation {
 
   starling::task<snapshot> gather() override {
     co_await bring_back(m_states[0]);
-    snapshot own = m_state;
-    own.data.resize(lane::size(count(), compact.block));
-    co_return own;
+    co_return m_state;
   }
 
  private:
@@ -148,19 +152,15 @@ class resident final : public simulation {
   static constexpr std::size_t outflow_at = clock_entry::count;
   static constexpr std::size_t small_size = outflow_at + field_count;
 
-  /// Returns the number of own sub-grids, which are numbered from 0 on.
-  [[nodiscard]] int count() const { return m_part.count(); }
-  /// Returns the cells of the domain from own sub-grid n on.
-  [[nodiscard]] std::ptrdiff_t remaining(int n) const {
-    return m_state.grid.cell_count() - std::ptrdiff_t{m_part.first() + n} * cells_per_subgrid;
-  }
+  /// Returns the number of own sub-grids, whose slots are the first ones.
+  [[nodiscard]] int count() const { return m_plan.count; }
   [[nodiscard]] double* small(std::size_t at) { return m_small.data() + at; }
   [[nodiscard]] array allocate(int block) {
     return m_device.allocate<double>(memory_kind::device, lane::size(count(), block));
   }
   [[nodiscard]] array allocate_state() {
     return m_device.allocate<double>(memory_kind::device,
-                                     lane::size(m_part.slot_count(), compact.block));
+                                     lane::size(m_plan.slot_count, compact.block));
   }
   static std::span<double> part(array& a, std::size_t at, std::size_t n) {
     return a.span().subspan(at, n);
@@ -170,7 +170,8 @@ class resident final : public simulation {
   /// needs as many threads as possible; batches use half of the memory that the states leave.
   [[nodiscard]] int batch_size(int wanted) const {
     if (wanted > 0 || on_host()) return std::clamp(wanted, 1, count());
-    const double states = 8.0 * (3.0 * compact.block + speed_block) * count();
+    const double states = 8.0 * (3.0 * compact.block * m_plan.slot_count + speed_block * count() +
+                                 flux_block * (count() - m_plan.corrected));
     const double room = (double(m_device.properties().memory_bytes) - states) / 2;
     return std::clamp(int(std::min(room / (8.0 * m_work.total()), 4096.0)), 1, count());
   }
@@ -184,69 +185,114 @@ class resident final : public simulation {
   [[nodiscard]] bool on_host() const { return on_processor(m_device); }
 
   /// Runs `work`, which submits operations. If this `kind` of work is to be captured, launches it
-  /// as graph number `slot`, captured at first use.
+  /// as the graph of entry `number`, captured at first use: one for each parity of the step, as
+  /// states are swapped.
   template <class Work>
-  void perform(capture_kind kind, int slot, Work work) {
+  void perform(capture_kind kind, std::size_t number, Work work) {
     if (kind != m_capture) return work();
-    starling::graph& g = m_graphs[std::size_t(slot)];
+    starling::graph& g = m_graphs[std::size_t(m_state.step % 2)][number];
     if (g.empty()) g = m_main.capture(work);
     static_cast<void>(g.launch(m_main));
   }
 
-  void run_stage(int stage) {
-    if (stage == 0) {
-      begin_step();
-      return finish_first_stage();
-    }
-    find_fluxes(stage);
-    gather_faults(stage);
-  }
-  /// Submits the first stage up to the fastest signal.
-  void begin_step() {
-    m_main.copy(part(m_small, clock_at, clock_entry::count),
-                part(m_host, clock_at, clock_entry::count));
-    find_fluxes(0);
-    find_max(m_speeds.data(), index_type{count()} * speed_block,
-             small(clock_at + clock_entry::fastest));
-  }
-  void finish_first_stage() {
-    submit(m_main, time_step{small(clock_at + clock_entry::fastest), small(clock_at), 1,
-                             m_scheme.cfl, m_state.grid.dx()});
-    update_state(m_main, 0, 0, count(), after(0).data());
-    gather_faults(0);
-  }
-  void run_end() {
-    synchronize_tracer();
-    close_step();
-    m_main.copy(m_host, m_small);
-    if (m_others != nullptr) m_main.copy(m_host_amount, m_amount);
+  /// Fills the slots of other levels and other parts for the first step.
+  starling::task<> fill_slots() {
+    restrict_cells(m_states[0], field_set::all);
+    co_await m_halos.exchange_cells(m_main, m_states[0].data(), field_set::all);
+    prolong_cells(m_states[0], field_set::all);
   }
 
-  /// Does the same with the exchanges with other parts in between. All work is in one stream, so
-  /// that the result of a stage is packed before it changes again.
-  starling::task<> step_with_others(int turn) {
-    constexpr std::size_t fastest = clock_at + clock_entry::fastest;
-    if (m_fault) co_await agree_on(0.0);
-    perform(capture_kind::stage, turn, [this] {
-      begin_step();
-      m_main.copy(part(m_host, fastest, 1), part(m_small, fastest, 1));
+  /// Returns whether an entry of the step waits for other parts.
+  [[nodiscard]] bool meets_others(const step_entry& entry) const {
+    return m_others != nullptr &&
+           (entry.what == operation::exchange_fluxes || entry.what == operation::exchange_cells ||
+            entry.what == operation::choose_time_step);
+  }
+
+  /// Does a step. What is between two meetings with other parts, or of one stage, may be a graph.
+  starling::task<> run_step() {
+    if (m_others == nullptr) {
+      perform(capture_kind::step, 0, [this] {
+        for (std::size_t begin = 0; begin < step_list.size();) begin = run_entries(begin);
+      });
+      co_return;
+    }
+    for (std::size_t k = 0; k < step_list.size();) {
+      if (meets_others(step_list[k])) {
+        co_await meet(step_list[k++]);
+      } else {
+        k = run_entries(k);
+      }
+    }
+  }
+  /// Runs the entries from `begin` on up to the next meeting or stage. Returns where that is.
+  std::size_t run_entries(std::size_t begin) {
+    std::size_t end = begin;
+    while (end < step_list.size() && !meets_others(step_list[end]) &&
+           step_list[end].stage == step_list[begin].stage)
+      ++end;
+    perform(capture_kind::stage, begin, [this, begin, end] {
+      if (begin == 0)
+        m_main.copy(part(m_small, clock_at, clock_entry::count),
+                    part(m_host, clock_at, clock_entry::count));
+      for (std::size_t k = begin; k < end; ++k) run(step_list[k]);
     });
+    return end;
+  }
+
+  void run(const step_entry& entry) {
+    const int stage = entry.stage;
+    switch (entry.what) {
+      case operation::find_fluxes:
+        return find_fluxes(stage);
+      case operation::correct_fluxes:
+        return correct(stage);
+      case operation::choose_time_step:
+        find_fastest();
+        return choose_time_step();
+      case operation::update:
+        return finish_stage(stage);
+      case operation::restrict_cells:
+        return restrict_cells(after(stage), entry.fields);
+      case operation::prolong_cells:
+        return prolong_cells(after(stage), entry.fields);
+      case operation::synchronize_tracer:
+        return synchronize_tracer();
+      case operation::end_step:
+        return close_step();
+      case operation::exchange_fluxes:
+      case operation::exchange_cells:
+        return;  // there are no other parts
+    }
+  }
+  starling::task<> meet(step_entry entry) {
+    if (entry.what == operation::exchange_fluxes) {
+      co_await m_halos.exchange_fluxes(m_main, m_means);
+    } else if (entry.what == operation::exchange_cells) {
+      co_await m_halos.exchange_cells(m_main, after(entry.stage).data(), entry.fields);
+    } else {
+      co_await agree_on_time_step();
+    }
+  }
+
+  void find_fastest() {
+    const index_type speeds = index_type{count()} * speed_block;
+    if (!m_state.grid.is_uniform())
+      submit(m_main, scale_speeds{m_speeds.data(), m_frames.data(), m_state.grid.dx(), count()});
+    find_max(m_speeds.data(), speeds, small(clock_at + clock_entry::fastest));
+  }
+  void choose_time_step() {
+    submit(m_main, time_step{small(clock_at + clock_entry::fastest), small(clock_at), 1,
+                             m_scheme.cfl, m_state.grid.dx()});
+  }
+  starling::task<> agree_on_time_step() {
+    constexpr std::size_t fastest = clock_at + clock_entry::fastest;
+    find_fastest();
+    m_main.copy(part(m_host, fastest, 1), part(m_small, fastest, 1));
     co_await m_main.completion();
     m_host.data()[fastest] = co_await agree_on(m_host.data()[fastest]);
-    perform(capture_kind::stage, turn + 1, [this] {
-      m_main.copy(part(m_small, fastest, 1), part(m_host, fastest, 1));
-      finish_first_stage();
-    });
-    co_await m_halos.exchange(m_main, after(0).data(), halo_fields::all);
-    for (int stage = 1; stage < stage_count; ++stage) {
-      perform(capture_kind::stage, turn + 1 + stage, [this, stage] { run_stage(stage); });
-      co_await m_halos.exchange(
-          m_main, after(stage).data(),
-          stage == stage_count - 1 ? halo_fields::all_but_tracer : halo_fields::all);
-    }
-    perform(capture_kind::stage, turn + 1 + stage_count, [this] { run_end(); });
-    co_await m_halos.exchange(m_main, after(stage_count - 1).data(), halo_fields::tracer);
-    m_outflow_pending = true;
+    m_main.copy(part(m_small, fastest, 1), part(m_host, fastest, 1));
+    choose_time_step();
   }
 
   /// Agrees with all parts to continue or to fail. Returns the fastest signal.
@@ -269,9 +315,10 @@ class resident final : public simulation {
   }
 
   void upload() {
-    array staging = m_device.allocate<double>(memory_kind::pinned, m_state.data.size(), m_main);
-    std::copy(m_state.data.begin(), m_state.data.end(), staging.begin());
-    m_main.copy(m_states[0], staging);
+    const std::size_t own = lane::size(count(), compact.block);
+    array staging = m_device.allocate<double>(memory_kind::pinned, own, m_main);
+    to_slots(m_plan, m_state.data.data(), staging.data());
+    m_main.copy(part(m_states[0], 0, own), staging);
     std::fill(m_host.begin(), m_host.end(), 0.0);
     std::copy_n(m_state.outflow.begin(), field_count, m_host.data() + outflow_at);
     // Copies only the outflow: a step writes the host's clock while this copy is in flight.
@@ -280,16 +327,16 @@ class resident final : public simulation {
 
   /// Submits work in batches to the lanes' streams, after the earlier and before the later work of
   /// the main stream. `work(lane, first, n)` submits the operations for n sub-grids from `first`
-  /// on.
+  /// on; together they are those from `begin` to before `end`.
   template <class Work>
-  void in_batches(Work work) {
+  void in_batches(int begin, int end, Work work) {
     const auto each = [&] {
-      for (int first = 0; first < count(); first += m_batch)
-        work(lane_of(first), first, std::min(m_batch, count() - first));
+      for (int first = begin; first < end; first += m_batch)
+        work(lane_of(first), first, std::min(m_batch, end - first));
     };
-    if (m_lanes.size() == 1) return each();
-    const starling::event begin = m_main.record();
-    for (lane& l : m_lanes) l.stream.wait(begin);
+    if (m_lanes.size() == 1 || begin == end) return each();
+    const starling::event start = m_main.record();
+    for (lane& l : m_lanes) l.stream.wait(start);
     each();
     for (lane& l : m_lanes) m_main.wait(l.stream.record());
   }
@@ -321,24 +368,65 @@ class resident final : public simulation {
   [[nodiscard]] array& before(int stage) { return m_states[std::size_t(stage)]; }
   [[nodiscard]] array& after(int stage) { return m_states[stage == 1 ? 2 : 1]; }
 
-  /// Submits ghosts, the five kernels and the divergence; then the update, if the time step is
-  /// determined. In the first stage it is not: rates are stored in the memory of the next state.
+  /// Submits ghosts and the five kernels, for corrected sub-grids into memory of their own. For
+  /// all others the fluxes are final, and the rates follow.
   void find_fluxes(int stage) {
-    in_batches([this, stage](lane& l, int first, int n) {
-      const subgrid_frame* frames = m_frames.data() + first;
-      double* speeds = m_speeds.data() + index_type{first} * speed_block;
-      const stage_kernels k = make_stage({l.u.data(), l.u.data(), l.pressure.data(), l.jump.data(),
-                                          l.points.data(), l.fluxes.data(), speeds},
-                                         frames, n, m_scheme, m_lanes_per_vector);
-      starling::stream& queue = stream_of(l);
-      submit_kernels(queue, ghosts_from(before(stage), l, first, n, false), k);
-      double* rate = stage == 0 ? of(after(stage), first) : l.rate.data();
-      submit(queue, divergence{l.fluxes.data(), of(before(stage), first), rate, frames, n,
-                               m_scheme.omega});
-      submit(queue,
-             outflow_rate{l.fluxes.data(), m_leaving.data() + first * field_count, frames, n});
-      if (stage > 0) update_state(queue, stage, first, n, rate);
+    const int corrected = m_plan.corrected;
+    in_batches(0, corrected, [this, stage](lane& l, int first, int n) {
+      find_fluxes(l, stage, first, n, l.fluxes.data());
+      find_rates(l, stage, first, n, l.fluxes.data());
     });
+    in_batches(corrected, count(), [this, stage](lane& l, int first, int n) {
+      find_fluxes(l, stage, first, n, corrected_fluxes(first));
+    });
+  }
+  [[nodiscard]] double* corrected_fluxes(int first) {
+    return m_corrected.data() + index_type{first - m_plan.corrected} * flux_block;
+  }
+  void find_fluxes(lane& l, int stage, int first, int n, double* fluxes) {
+    double* speeds = m_speeds.data() + index_type{first} * speed_block;
+    const stage_kernels k = make_stage(
+        {l.u.data(), l.u.data(), l.pressure.data(), l.jump.data(), l.points.data(), fluxes, speeds},
+        m_frames.data() + first, n, m_scheme, m_lanes_per_vector);
+    submit_kernels(stream_of(l), ghosts_from(before(stage), l, first, n, false), k);
+    const auto faces = m_plan.fine_faces_of(first, n);
+    if (faces.empty()) return;
+    submit(stream_of(l),
+           mean_fluxes{fluxes, m_means.data(),
+                       m_fine_faces.data() + (faces.data() - m_plan.fine_faces.data()), first,
+                       int(faces.size())});
+  }
+  /// Submits the divergence, and the update, if the time step is determined. In the first stage it
+  /// is not: rates are stored in the memory of the next state.
+  void find_rates(lane& l, int stage, int first, int n, const double* fluxes) {
+    starling::stream& queue = stream_of(l);
+    const subgrid_frame* frames = m_frames.data() + first;
+    double* rate = stage == 0 ? of(after(stage), first) : l.rate.data();
+    submit(queue, divergence{fluxes, of(before(stage), first), rate, frames, n, m_scheme.omega});
+    submit(queue, outflow_rate{fluxes, m_leaving.data(), frames, m_plan.first, n});
+    if (stage > 0) update_state(queue, stage, first, n, rate);
+  }
+  void correct(int stage) {
+    if (m_plan.corrected == count()) return;
+    if (!m_scheme.error.fluxes_uncorrected)
+      submit(m_main, correct_fluxes{m_corrected.data(), m_means.data(), m_coarse_faces.data(),
+                                    m_plan.corrected, int(m_coarse_faces.size())});
+    in_batches(m_plan.corrected, count(), [this, stage](lane& l, int first, int n) {
+      find_rates(l, stage, first, n, corrected_fluxes(first));
+    });
+  }
+
+  void restrict_cells(array& u, field_set fields) {
+    if (m_restrictions.size() > 0)
+      submit(m_main, restriction{u.data(), u.data(), m_restrictions.data(),
+                                 int(m_restrictions.size()), fields});
+  }
+  void prolong_cells(array& u, field_set fields) {
+    if (m_prolongations.size() > 0)
+      submit(m_main, prolongation{u.data(), u.data(), m_frames.data(), m_sources.data(),
+                                  m_prolongations.data(), int(m_prolongations.size()),
+                                  theta_of_ghosts, m_lanes_per_vector > 1 ? m_lanes_per_vector : 0,
+                                  fields == field_set::energy});
   }
 
   void submit_kernels(starling::stream& queue, const ghost_fill& ghosts, const stage_kernels& k) {
@@ -360,15 +448,20 @@ class resident final : public simulation {
 
   /// Submits the update of n sub-grids, floors, and the search for faults.
   void update_state(starling::stream& s, int stage, int first, int n, const double* rate) {
-    submit(s, outflow_update{m_amount.data() + first * field_count,
-                             m_leaving.data() + first * field_count, small(clock_at), n, stage});
     double* next = of(after(stage), first);
     submit_unless_fault(s, update{next, of(before(stage), first), of(m_states[0], first), rate,
                                   small(clock_at), n, stage});
     if (m_scheme.floors.enabled)
       submit_unless_fault(s, apply_floors{next, n, m_scheme.effective_gamma(), m_scheme.floors});
     submit_unless_fault(s, find_fault{next, m_faults.data() + index_type{first} * edge * edge,
-                                      remaining(first), n});
+                                      m_frames.data() + first, m_state.grid.cell_count(), n});
+  }
+  /// Submits what is left of a stage: later stages update each batch with its rates.
+  void finish_stage(int stage) {
+    submit(m_main,
+           outflow_update{m_amount.data(), m_leaving.data(), small(clock_at), count(), stage});
+    if (stage == 0) update_state(m_main, 0, 0, count(), after(0).data());
+    gather_faults(stage);
   }
 
   template <class Kernel>
@@ -390,8 +483,8 @@ class resident final : public simulation {
   }
 
   void synchronize_tracer() {
-    in_batches([this](lane& l, int first, int n) {
-      array& u = after(stage_count - 1);
+    in_batches(0, count(), [this](lane& l, int first, int n) {
+      array& u = after(last_stage);
       submit(stream_of(l), ghosts_from(u, l, first, n, true));
       submit_unless_fault(stream_of(l),
                           synchronize_tau{of(u, first), l.u.data(), n, m_scheme.effective_gamma()});
@@ -402,6 +495,8 @@ class resident final : public simulation {
     submit_unless_fault(m_main,
                         end_step{m_amount.data(), small(outflow_at), small(clock_at),
                                  m_others == nullptr ? count() : 0});  // else all parts add it up
+    m_main.copy(m_host, m_small);
+    if (m_others != nullptr) m_main.copy(m_host_amount, m_amount);
   }
 
   /// Sets `m_fault` if the step found one. Called before the states are swapped.
@@ -411,24 +506,25 @@ class resident final : public simulation {
       if (code == 0.0) continue;
       co_await bring_back(after(stage));
       const index_type cell = find_fault::cell_of(m_state.grid.cell_count(), code);
-      const index_type own = cell / cells_per_subgrid - m_part.first();
+      const index_type own = cell / cells_per_subgrid - m_plan.first;
       m_fault = fault{stage, unphysical_in(m_state.grid, m_state.data.data() + own * compact.block,
                                            cell, m_state.step, m_state.time)};
     }
   }
 
   starling::task<> bring_back(array& u) {
-    array staging = m_device.allocate<double>(memory_kind::pinned, m_state.data.size());
-    m_main.copy(staging, u);
+    const std::size_t own = lane::size(count(), compact.block);
+    array staging = m_device.allocate<double>(memory_kind::pinned, own);
+    m_main.copy(staging, part(u, 0, own));
     co_await m_main.completion();
-    std::copy(staging.begin(), staging.end(), m_state.data.begin());
+    from_slots(m_plan, staging.data(), m_state.data.data());
     std::copy_n(m_host.data() + outflow_at, field_count, m_state.outflow.begin());
   }
 
   snapshot m_state;
   scheme m_scheme;
   other_parts* m_others;  // null: this is the whole domain
-  partition m_part;
+  part_plan m_plan;
   starling::device& m_device;
   int m_lanes_per_vector;
   kernel_cut m_cut;
@@ -436,22 +532,27 @@ class resident final : public simulation {
   work_sizes m_work;
   int m_batch;
   starling::stream m_main;
-  subgrid_tables m_tables;
   starling::buffer<subgrid_frame> m_frames;  // the tables on the device
   starling::buffer<ghost_source> m_sources;
+  starling::buffer<level_link> m_restrictions, m_prolongations;
+  starling::buffer<fine_face> m_fine_faces;
+  starling::buffer<coarse_face> m_coarse_faces;
   device_halos m_halos;
   // At the start of a step; after its first, then its last stage; after its second stage.
   std::array<array, 3> m_states;
   array m_leaving, m_amount, m_speeds, m_faults;
-  array m_partial;  // maxima of a reduction
-  array m_small;    // on the device; m_host has its copy
+  array m_means;      // fluxes through faces between levels
+  array m_corrected;  // fluxes of corrected sub-grids
+  array m_partial;    // maxima of a reduction
+  array m_small;      // on the device; m_host has its copy
   array m_host;
-  array m_host_amount;  // of the last step, if there are other parts
+  array m_host_amount;    // of the last step, if there are other parts
+  bool m_filled = false;  // slots of other levels and parts
   bool m_outflow_pending = false;
   bool m_failed = false;
   std::optional<fault> m_fault;
   std::vector<lane> m_lanes;
-  std::array<starling::graph, 2 * (stage_count + 2)> m_graphs;  // two of each, used alternately
+  std::array<std::array<starling::graph, step_list.size()>, 2> m_graphs;
 };
 
 }  // namespace
@@ -470,7 +571,6 @@ kernel_cut cut_for(kernel_cut wanted, const scheme& numerics, const starling::de
 std::unique_ptr<simulation> make_resident(starling::runtime& rt, snapshot initial,
                                           const scheme& numerics, const resident_options& how,
                                           other_parts* others) {
-  require_uniform(initial.grid, "resident");
   return std::make_unique<resident>(rt, std::move(initial), numerics, how, others);
 }
 

@@ -2,7 +2,6 @@
 #include "placement/serial.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdio>
 
 #include "hydro/time_step.hpp"
@@ -52,38 +51,20 @@ unphysical_state::unphysical_state(const snapshot& state, std::ptrdiff_t where)
 
 serial_driver::serial_driver(const snapshot& state, const scheme& options, loop_kind loops)
     : m_state(state), m_scheme(options), m_loops(loops),
-      m_plan(plan_transfers(state.grid.tree().with_boundary(state.boundary), state.grid.xscale())) {
-  drop_direction(m_plan, options.error.dropped_direction);
-  const auto n = static_cast<std::size_t>(state.grid.subgrid_count());
-  m_live = state.data;
-  m_live.resize(static_cast<std::size_t>(m_plan.slot_count()) * compact.block);
+      m_plan(plan_whole(state, options.error.dropped_direction)) {
+  const auto n = static_cast<std::size_t>(m_plan.count);
+  m_live.resize(static_cast<std::size_t>(m_plan.slot_count) * compact.block);
+  to_slots(m_plan, state.data.data(), m_live.data());
+  m_start.resize(n * compact.block);
   m_rate.resize(n * compact.block);
   m_leaving.resize(n * field_count);
   m_amount.resize(n * field_count);
   m_fastest.resize(n);
   m_faults.resize(n * edge * edge);
-  number_seam();
-}
-
-/// Gives rows to the leaves beside a change of level.
-void serial_driver::number_seam() {
-  m_row_of.assign(static_cast<std::size_t>(m_plan.leaves), -1);
-  const auto row = [this](int leaf) {
-    int& known = m_row_of[static_cast<std::size_t>(leaf)];
-    if (known < 0) {
-      known = static_cast<int>(m_seam.size());
-      m_seam.push_back(leaf);
-      m_seam_frames.push_back(m_plan.frames[static_cast<std::size_t>(leaf)]);
-    }
-    return known;
-  };
-  for (face_link link : m_plan.corrections) {
-    link.coarse = row(link.coarse);
-    for (int& fine : link.fine) fine = row(fine);
-    m_corrections.push_back(link);
-  }
-  m_seam_fluxes.resize(m_seam.size() * flux_block);
-  m_seam_fastest.resize(m_seam.size());
+  m_means.resize(static_cast<std::size_t>(m_plan.face_rows) * face_row);
+  m_corrected.resize((n - static_cast<std::size_t>(m_plan.corrected)) * flux_block);
+  restrict_cells(field_set::all);
+  prolong_cells(field_set::all);
 }
 
 int serial_driver::width() const {
@@ -98,91 +79,90 @@ void serial_driver::run(const Kernel& kernel) const {
 double serial_driver::advance(double stop) {
   m_clock[clock_entry::time] = m_state.time;
   m_clock[clock_entry::stop] = stop;
-  m_start = m_state.data;
-  for (int stage = 0; stage < stage_count; ++stage) {
-    begin_stage();
-    if (stage == 0) choose_time_step();
-    finish_stage(stage);
-    check();
-  }
-  synchronize();
-  std::copy_n(m_live.begin(), m_state.data.size(), m_state.data.begin());
-  run(end_step{m_amount.data(), m_state.outflow.data(), m_clock.data(), m_plan.leaves});
-  m_state.time = m_clock[clock_entry::time];
-  m_state.step += 1;
+  std::copy_n(m_live.begin(), m_start.size(), m_start.begin());
+  for (const step_entry& entry : step_list) perform(entry);
   return m_clock[clock_entry::dt];
 }
 
-/// Fills the slots of nodes that are not leaves.
-void serial_driver::fill_other_levels() {
+void serial_driver::perform(const step_entry& entry) {
+  switch (entry.what) {
+    case operation::find_fluxes:
+      return find_fluxes();
+    case operation::correct_fluxes:
+      return correct();
+    case operation::choose_time_step:
+      return choose_time_step();
+    case operation::update:
+      return update_state(entry.stage);
+    case operation::restrict_cells:
+      return restrict_cells(entry.fields);
+    case operation::prolong_cells:
+      return prolong_cells(entry.fields);
+    case operation::synchronize_tracer:
+      return synchronize();
+    case operation::end_step:
+      return close_step();
+    case operation::exchange_fluxes:
+    case operation::exchange_cells:
+      return;  // there are no other parts
+  }
+}
+
+void serial_driver::restrict_cells(field_set fields) {
   double* u = m_live.data();
-  run(restriction{u, u, m_plan.restrictions.data(), int(m_plan.restrictions.size())});
+  run(restriction{u, u, m_plan.restrictions.data(), int(m_plan.restrictions.size()), fields});
+}
+
+void serial_driver::prolong_cells(field_set fields) {
+  double* u = m_live.data();
   run(prolongation{u, u, m_plan.frames.data(), m_plan.sources.data(), m_plan.prolongations.data(),
-                   int(m_plan.prolongations.size()), theta_of_ghosts, width() > 1 ? width() : 0});
+                   int(m_plan.prolongations.size()), theta_of_ghosts, width() > 1 ? width() : 0,
+                   fields == field_set::energy});
 }
 
-void serial_driver::begin_stage() {
-  fill_other_levels();
-  compute_seam_fluxes();
-  for (int n = 0; n < m_plan.leaves; ++n) {
-    const auto k = static_cast<std::size_t>(n);
-    if (m_row_of[k] >= 0) {
-      const auto row = static_cast<std::size_t>(m_row_of[k]);
-      m_fastest[k] = m_seam_fastest[row];
-      finish_fluxes(n, &m_seam_fluxes[row * flux_block]);
-    } else {
-      gather_ghosts(n);
-      compute_fluxes(n, m_fluxes.data());
-      m_fastest[k] = fastest_of(n);
-      finish_fluxes(n, m_fluxes.data());
-    }
+void serial_driver::find_fluxes() {
+  for (int n = 0; n < m_plan.count; ++n) {
+    const bool final = n < m_plan.corrected;
+    double* fluxes =
+        final ? m_fluxes.data()
+              : &m_corrected[static_cast<std::size_t>(n - m_plan.corrected) * flux_block];
+    compute_fluxes(n, fluxes);
+    const auto faces = m_plan.fine_faces_of(n, 1);
+    run(mean_fluxes{fluxes, m_means.data(), faces.data(), n, int(faces.size())});
+    if (final) find_rates(n, fluxes);
   }
-}
-
-/// Computes the fluxes of the leaves beside a change of level. Coarse faces get the means of the
-/// fine fluxes.
-void serial_driver::compute_seam_fluxes() {
-  for (std::size_t row = 0; row < m_seam.size(); ++row) {
-    gather_ghosts(m_seam[row]);
-    compute_fluxes(m_seam[row], &m_seam_fluxes[row * flux_block]);
-    m_seam_fastest[row] = fastest_of(m_seam[row]);
-  }
-  if (m_scheme.error.fluxes_uncorrected) return;
-  run(correct_fluxes{m_seam_fluxes.data(), m_seam_frames.data(), m_corrections.data(),
-                     int(m_corrections.size())});
-}
-
-/// Returns the fastest signal of the sub-grid whose fluxes were computed last, in units of the
-/// finest cells: a_max / dx is as large as that of a signal of this speed in the finest cells.
-double serial_driver::fastest_of(int n) {
-  double most = 0.0;
-  run(reduce_max{m_speeds.data(), &most, speed_block, 1});
-  const auto coarser = m_state.grid.level() - m_plan.keys[static_cast<std::size_t>(n)].level;
-  return std::ldexp(most, -coarser);
-}
-
-void serial_driver::finish_fluxes(int n, const double* fluxes) {
-  const auto k = static_cast<std::size_t>(n);
-  const subgrid_frame* frame = &m_plan.frames[k];
-  run(divergence{fluxes, &m_live[k * compact.block], &m_rate[k * compact.block], frame, 1,
-                 m_scheme.omega});
-  run(outflow_rate{fluxes, &m_leaving[k * field_count], frame, 1});
-}
-
-void serial_driver::gather_ghosts(int n) {
-  run(ghosts_of(m_live.data(), m_plan.view(), n, width(), m_u.data()));
 }
 
 void serial_driver::compute_fluxes(int n, double* fluxes) {
+  run(ghosts_of(m_live.data(), m_plan.view(), n, width(), m_u.data()));
   const stage_arrays arrays{m_u.data(),      m_u.data(), m_pressure.data(), m_jump.data(),
                             m_points.data(), fluxes,     m_speeds.data()};
-  const stage_kernels k =
-      make_stage(arrays, &m_plan.frames[static_cast<std::size_t>(n)], 1, m_scheme, width());
+  const subgrid_frame* frame = &m_plan.frames[static_cast<std::size_t>(n)];
+  const stage_kernels k = make_stage(arrays, frame, 1, m_scheme, width());
   run(k.pressure);
   run(k.jump);
   run(k.prepare);
   run(k.points);
   run(k.fluxes);
+  run(scale_speeds{m_speeds.data(), frame, m_state.grid.dx(), 1});
+  run(reduce_max{m_speeds.data(), &m_fastest[static_cast<std::size_t>(n)], speed_block, 1});
+}
+
+void serial_driver::find_rates(int n, const double* fluxes) {
+  const auto k = static_cast<std::size_t>(n);
+  const subgrid_frame* frame = &m_plan.frames[k];
+  run(divergence{fluxes, &m_live[k * compact.block], &m_rate[k * compact.block], frame, 1,
+                 m_scheme.omega});
+  run(outflow_rate{fluxes, m_leaving.data(), frame, m_plan.first, 1});
+}
+
+void serial_driver::correct() {
+  const auto faces = m_plan.coarse_faces;
+  if (!m_scheme.error.fluxes_uncorrected)
+    run(correct_fluxes{m_corrected.data(), m_means.data(), faces.data(), m_plan.corrected,
+                       int(faces.size())});
+  for (int n = m_plan.corrected; n < m_plan.count; ++n)
+    find_rates(n, &m_corrected[static_cast<std::size_t>(n - m_plan.corrected) * flux_block]);
 }
 
 void serial_driver::choose_time_step() {
@@ -190,39 +170,45 @@ void serial_driver::choose_time_step() {
                 m_state.grid.dx()});
 }
 
-void serial_driver::finish_stage(int stage) {
-  const int count = m_plan.leaves;
+void serial_driver::update_state(int stage) {
+  const int count = m_plan.count;
   run(outflow_update{m_amount.data(), m_leaving.data(), m_clock.data(), count, stage});
   double* u = m_live.data();
   run(update{u, u, m_start.data(), m_rate.data(), m_clock.data(), count, stage});
   if (m_scheme.floors.enabled)
     run(apply_floors{u, count, m_scheme.effective_gamma(), m_scheme.floors});
+  check();
 }
 
 void serial_driver::check() {
-  const int count = m_plan.leaves;
-  run(find_fault{m_live.data(), m_faults.data(), m_state.grid.cell_count(), count});
+  const std::ptrdiff_t cells = m_state.grid.cell_count();
+  run(find_fault{m_live.data(), m_faults.data(), m_plan.frames.data(), cells, m_plan.count});
   double first = 0.0;
   run(reduce_max{m_faults.data(), &first, static_cast<int>(m_faults.size()), 1});
   if (first == 0.0) return;
-  std::copy_n(m_live.begin(), m_state.data.size(), m_state.data.begin());
-  throw unphysical_state(m_state, find_fault::cell_of(m_state.grid.cell_count(), first));
+  from_slots(m_plan, m_live.data(), m_state.data.data());
+  throw unphysical_state(m_state, find_fault::cell_of(cells, first));
 }
 
 void serial_driver::synchronize() {
-  fill_other_levels();
-  for (int n = 0; n < m_plan.leaves; ++n) {
+  for (int n = 0; n < m_plan.count; ++n) {
     run(ghosts_of(m_live.data(), m_plan.view(), n, width(), m_egas.data(), true));
     run(synchronize_tau{&m_live[static_cast<std::size_t>(n) * compact.block], m_egas.data(), 1,
                         m_scheme.effective_gamma()});
   }
 }
 
-std::vector<double> serial_driver::fluxes_of(int n) {
-  fill_other_levels();
-  gather_ghosts(n);
-  compute_fluxes(n, m_fluxes.data());
-  return std::vector<double>(m_fluxes.data(), m_fluxes.data() + flux_block);
+void serial_driver::close_step() {
+  from_slots(m_plan, m_live.data(), m_state.data.data());
+  run(end_step{m_amount.data(), m_state.outflow.data(), m_clock.data(), m_plan.count});
+  m_state.time = m_clock[clock_entry::time];
+  m_state.step += 1;
+}
+
+std::vector<double> serial_driver::fluxes_of(int subgrid) {
+  std::vector<double> fluxes(flux_block);
+  compute_fluxes(m_plan.slots[static_cast<std::size_t>(subgrid)], fluxes.data());
+  return fluxes;
 }
 
 }  // namespace stars

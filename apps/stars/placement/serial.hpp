@@ -12,7 +12,8 @@
 #include "hydro/stage.hpp"
 #include "hydro/update.hpp"
 #include "mesh/mesh.hpp"
-#include "mesh/transfer_plan.hpp"
+#include "mesh/part_plan.hpp"
+#include "placement/step.hpp"
 
 namespace stars {
 
@@ -57,18 +58,18 @@ class serial_driver {
   std::vector<double> fluxes_of(int subgrid);
 
  private:
-  void fill_other_levels();
-  void gather_ghosts(int subgrid);
-  void compute_fluxes(int subgrid, double* fluxes);
-  void compute_seam_fluxes();
-  void begin_stage();
-  double fastest_of(int subgrid);
-  void finish_fluxes(int subgrid, const double* fluxes);
-  void number_seam();
+  void perform(const step_entry& entry);
+  void restrict_cells(field_set fields);
+  void prolong_cells(field_set fields);
+  void find_fluxes();
+  void compute_fluxes(int slot, double* fluxes);
+  void find_rates(int slot, const double* fluxes);
+  void correct();
   void choose_time_step();
-  void finish_stage(int stage);
-  void synchronize();
+  void update_state(int stage);
   void check();
+  void synchronize();
+  void close_step();
 
   template <class Kernel>
   void run(const Kernel& kernel) const;
@@ -77,7 +78,7 @@ class serial_driver {
   snapshot m_state;
   scheme m_scheme;
   loop_kind m_loops;
-  transfer_plan m_plan;
+  part_plan m_plan;
   std::array<double, clock_entry::count> m_clock{};
   /// An array that begins at a cache line, so that a vector of eight lanes is in one line.
   class work_array {
@@ -97,12 +98,8 @@ class serial_driver {
   // The arrays of the whole domain.
   std::vector<double> m_live;  // [slots][15][512]
   std::vector<double> m_start, m_rate, m_leaving, m_amount, m_fastest, m_faults;
-  // Leaves beside a change of level: their fluxes are needed together.
-  std::vector<int> m_seam;                   // by row of the arrays below
-  std::vector<int> m_row_of;                 // by leaf; -1: not beside a change of level
-  std::vector<face_link> m_corrections;      // rows instead of slots
-  std::vector<subgrid_frame> m_seam_frames;  // by row
-  std::vector<double> m_seam_fluxes, m_seam_fastest;
+  std::vector<double> m_means;      // [rows][15][4][4]: fluxes through faces between levels
+  std::vector<double> m_corrected;  // fluxes of corrected leaves
 };
 
 }  // namespace stars

@@ -14,12 +14,17 @@
 
 #include "hydro/time_step.hpp"
 #include "hydro/update.hpp"
+#include "mesh/part_order.hpp"
 #include "placement/host_halos.hpp"
 #include "placement/others.hpp"
 #include "placement/serial.hpp"
 #include "placement/simulation.hpp"
+#include "placement/step.hpp"
 #include "placement/workspaces.hpp"
+#include "transfer/flux_correction.hpp"
 #include "transfer/ghosts.hpp"
+#include "transfer/prolongation.hpp"
+#include "transfer/restriction.hpp"
 
 namespace stars {
 namespace {
@@ -41,11 +46,12 @@ class staged final : public simulation {
   staged(starling::runtime& rt, snapshot initial, const scheme& numerics, const staged_options& how,
          other_parts* others)
       : m_state(std::move(initial)), m_scheme(numerics), m_others(others),
-        m_part(others == nullptr ? partition(m_state.grid) : others->mine()),
-        m_tables(m_state.grid, m_state.boundary, m_part, numerics.error.dropped_direction),
-        m_halos(others), m_workspaces(starling::devices(rt),
-                                      workspaces_for(starling::devices(rt).device(0), how, count()),
-                                      how.aggregate <= 1, how.memory) {
+        m_plan(others == nullptr ? plan_whole(m_state, numerics.error.dropped_direction)
+                                 : others->mine()),
+        m_order(m_plan), m_halos(others),
+        m_workspaces(starling::devices(rt),
+                     workspaces_for(starling::devices(rt).device(0), how, count()),
+                     how.aggregate <= 1, how.memory) {
     starling::device_set& all = starling::devices(rt);
     for (std::size_t d = 0; d < all.count() && how.aggregate > 1; ++d)
       m_aggregators.emplace_back(
@@ -55,14 +61,17 @@ class staged final : public simulation {
                                 .name = "stage"});
     for (std::size_t d = 0; d < all.count(); ++d)
       m_frames.push_back(all.device(d).allocate<subgrid_frame>(starling::memory_kind::device,
-                                                               m_tables.frames.size()));
+                                                               m_plan.frames.size()));
     const auto n = std::size_t(count());
-    for (auto* array : {&m_first, &m_second}) array->resize(m_state.data.size());
+    for (auto& state : m_states) state.resize(std::size_t(m_plan.slot_count) * compact.block);
+    to_slots(m_plan, m_state.data.data(), m_states[0].data());
     for (auto* array : {&m_leaving, &m_amount}) array->resize(n * field_count);
     m_fastest.resize(n);
-    m_sent.assign(m_halos.all().size(), starling::make_ready_future().share());
-    m_ready.assign(n + m_sent.size(), starling::make_ready_future().share());
-    find_neighbours();
+    m_means.resize(std::size_t(m_plan.face_rows) * face_row);
+    m_corrected.resize(std::size_t(count() - m_plan.corrected) * flux_block);
+    const signal now = starling::make_ready_future().share();
+    m_ready.assign(std::size_t(m_order.size()), now);
+    m_halo.assign(halo_count(), {now, now, now, now, now, now});
   }
 
   starling::task<double> step(double longest) override {
@@ -70,16 +79,12 @@ class staged final : public simulation {
     m_clock[clock_entry::stop] = m_state.time + longest;
     const std::size_t before = m_running.size();
     // Reserves memory first, so that recording a started task cannot fail.
-    m_running.reserve(before + std::size_t(count()) * (stage_count + 2) + 2 +
-                      2 * m_sent.size() * (stage_count + 1));
-    if (!std::exchange(m_uploaded, true))
-      std::fill(m_ready.begin(), m_ready.end(), start(upload_frames()));
-    const signal dt_chosen = start_first_stage();
-    for (int s = 1; s < stage_count; ++s) start_stage(s);
-    start_synchronization();
+    m_running.reserve(before + step_list.size() * (m_ready.size() + 2 * halo_count()) + 8);
+    if (!std::exchange(m_uploaded, true)) start_first_fill();
+    for (const step_entry& entry : step_list) start(entry);
     std::exception_ptr failure;
     try {
-      co_await dt_chosen;
+      co_await m_dt_chosen;
     } catch (...) {
       failure = std::current_exception();
     }
@@ -87,7 +92,7 @@ class staged final : public simulation {
     // The time step needs every sub-grid, so that all tasks of the previous step are over except
     // sends, for which the next sends wait.
     m_running.erase(m_running.begin(), m_running.begin() + std::ptrdiff_t(before));
-    m_state.data.swap(m_first);  // the result of the last stage; tasks hold pointers
+    m_states[0].swap(m_states[1]);  // the result of the last stage; tasks hold pointers
     m_state.time += m_clock[clock_entry::dt];
     m_state.step += 1;
     co_return m_clock[clock_entry::dt];
@@ -106,9 +111,8 @@ class staged final : public simulation {
   }
 
   starling::task<snapshot> gather() override {
-    snapshot own = m_state;
-    own.data.resize(std::size_t(count()) * compact.block);
-    co_return own;
+    from_slots(m_plan, m_states[0].data(), m_state.data.data());
+    co_return m_state;
   }
 
   [[nodiscard]] starling::aggregation_statistics aggregated() const override {
@@ -139,7 +143,7 @@ class staged final : public simulation {
     static_cast<void>(co_await drain());
     m_outflow_pending = false;  // of a step that was not completed
     if (!m_fault) std::rethrow_exception(failure);
-    if (m_fault->stage == 1) m_state.data.swap(m_second);  // the other stages end in m_state
+    if (m_fault->stage == 1) m_states[0].swap(m_states[2]);  // the other stages end in the first
     m_state.step = m_fault->where.step;
     m_state.time = m_fault->where.time;
     throw unphysical_state(m_fault->where);
@@ -156,40 +160,21 @@ class staged final : public simulation {
     double* next;         // after the stage
   };
   [[nodiscard]] moment at(int stage) {
-    double* const u[] = {m_state.data.data(), m_first.data(), m_second.data()};
-    return {m_state.step, m_state.time, stage, u[0], u[stage], u[stage == 1 ? 2 : 1]};
+    return {m_state.step,
+            m_state.time,
+            stage,
+            m_states[0].data(),
+            m_states[std::size_t(stage)].data(),
+            m_states[stage == 1 ? 2 : 1].data()};
   }
 
   template <class T>
   [[nodiscard]] static T* part(T* all, int n) {
     return all + index_type{n} * compact.block;
   }
-  /// Returns the number of own sub-grids, which are numbered from 0 on.
-  [[nodiscard]] int count() const { return m_part.count(); }
-  /// Returns the cells of the domain from own sub-grid n on.
-  [[nodiscard]] std::ptrdiff_t remaining(int n) const {
-    return m_state.grid.cell_count() - std::ptrdiff_t{m_part.first() + n} * cells_per_subgrid;
-  }
-  /// Finds for each sub-grid the sources of its ghosts: own sub-grids, and halos, which are
-  /// numbered after them. The same lists give the readers of a sub-grid, because directions come in
-  /// opposite pairs.
-  void find_neighbours() {
-    std::vector<int> source(std::size_t(m_part.slot_count()));
-    for (int n = 0; n < count(); ++n) source[std::size_t(n)] = n;
-    for (int h = 0; h < int(m_sent.size()); ++h)
-      for (const halo_box& box : m_halos.all()[std::size_t(h)].incoming)
-        source[std::size_t(box.slot)] = count() + h;
-    m_neighbours.resize(std::size_t(count()));
-    for (int n = 0; n < count(); ++n) {
-      auto& list = m_neighbours[std::size_t(n)];
-      for (int d = 0; d < direction_count; ++d) {
-        const int slot = m_tables.view().sources_of(n)[d].slot;
-        if (const int other = source[std::size_t(slot)]; other != n) list.push_back(other);
-      }
-      std::sort(list.begin(), list.end());
-      list.erase(std::unique(list.begin(), list.end()), list.end());
-    }
-  }
+  /// Returns the number of own sub-grids, whose slots are the first ones.
+  [[nodiscard]] int count() const { return m_plan.count; }
+  [[nodiscard]] std::size_t halo_count() const { return m_plan.halos.size(); }
 
   /// Copies the frames to each device.
   starling::task<> upload_frames() {
@@ -198,75 +183,171 @@ class staged final : public simulation {
                                     .device(std::size_t(&on_device - m_frames.data()));
       starling::stream s = where.make_stream();
       auto on_host = where.allocate<subgrid_frame>(starling::memory_kind::pinned, on_device.size());
-      std::copy(m_tables.frames.begin(), m_tables.frames.end(), on_host.begin());
+      std::copy(m_plan.frames.begin(), m_plan.frames.end(), on_host.begin());
       s.copy(on_device, on_host);
       co_await s.completion();
     }
   }
 
-  /// Spawns the tasks of a stage. No task waits for a whole stage: a sub-grid continues when its
-  /// neighbours are ready. Each of the three states is written only when no task reads it any more.
-  /// The first stage writes the start of the previous step, and the second stage a state that was
-  /// read in that step: the tasks of the sub-grid and its neighbours in that step are over by then.
-  /// The last stage writes a state that was read by the second stage of the neighbours for which
-  /// the sub-grid waits.
-  void start_stage(int stage) {
-    const moment now = at(stage);
-    std::vector<signal> done;
-    for (int n = 0; n < count(); ++n) done.push_back(start(do_stage(n, now, around(n))));
-    exchange(std::move(done), now.next,
-             stage == stage_count - 1 ? halo_fields::all_but_tracer : halo_fields::all);
-  }
-
-  /// Exchanges the halos of the state `u`, which the tasks `done` complete, and sets `m_ready`:
-  /// readers of `u` wait for these tasks, and for the halos received from other parts. Cells are
-  /// sent before they change again, because each change needs messages that other parts send only
-  /// after they have received these cells.
-  void exchange(std::vector<signal> done, double* u, halo_fields which) {
-    for (std::size_t h = 0; h < m_sent.size(); ++h) {
-      std::vector<signal> writers;
-      for (const halo_box& box : m_halos.all()[h].outgoing)
-        writers.push_back(done[std::size_t(box.slot)]);
-      m_sent[h] = start(m_halos.send(h, u, which, std::move(writers), m_sent[h]));
-    }
-    for (std::size_t h = 0; h < m_sent.size(); ++h)
-      done.push_back(start(m_halos.receive(h, u, which, m_ready[std::size_t(count()) + h])));
-    m_ready = std::move(done);
-  }
-
-  /// Starts the first stage. The time step is determined after its fluxes; the returned signal is
-  /// set then.
-  signal start_first_stage() {
-    const moment now = at(0);
-    std::vector<signal> fluxes_done;
-    for (int n = 0; n < count(); ++n)
-      fluxes_done.push_back(start(find_first_rate(n, now, around(n))));
-    signal dt_chosen = start(choose_time_step(std::move(fluxes_done)));
-    std::vector<signal> done;
-    for (int n = 0; n < count(); ++n) done.push_back(start(do_first_update(n, now, dt_chosen)));
-    exchange(std::move(done), now.next, halo_fields::all);
-    return dt_chosen;
-  }
-
-  void start_synchronization() {
-    double* u = at(stage_count - 1).next;
-    std::vector<signal> synchronized;
-    for (int n = 0; n < count(); ++n)
-      synchronized.push_back(start(synchronize_tracer(n, u, around(n))));
-    exchange(std::move(synchronized), u, halo_fields::tracer);
-  }
+  // --- The operations of a step. Each starts tasks and returns. No task waits for a whole
+  // operation: it continues when what it reads is ready, and when nobody reads what it overwrites.
 
   signal start(starling::task<> t) {
     return m_running.emplace_back(starling::spawn(std::move(t)).share());
   }
 
-  /// Returns the signals that a sub-grid and its neighbours are ready. The sub-grid itself comes
-  /// first, so that no task ends before the previous task of its sub-grid, even if another
-  /// neighbour's task fails.
+  void start(const step_entry& entry) {
+    const moment now = at(entry.stage);
+    switch (entry.what) {
+      case operation::find_fluxes:
+        return start_fluxes(now);
+      case operation::exchange_fluxes:
+        return start_flux_exchange();
+      case operation::correct_fluxes:
+        return start_corrections(now);
+      case operation::choose_time_step:
+        m_dt_chosen = start(choose_time_step(fluxes()));
+        return;
+      case operation::update:
+        return start_updates(now);
+      case operation::restrict_cells:
+        return start_restrictions(now.next, entry.fields);
+      case operation::exchange_cells:
+        return start_cell_exchange(now.next, entry.fields);
+      case operation::prolong_cells:
+        return start_prolongations(now.next, entry.fields == field_set::energy);
+      case operation::synchronize_tracer:
+        return start_synchronization(now.next);
+      case operation::end_step:
+        return;  // the next choose_time_step, or finish
+    }
+  }
+
+  /// Fills the slots of other levels and other parts for the first step.
+  void start_first_fill() {
+    std::fill(m_ready.begin(), m_ready.end(), start(upload_frames()));
+    double* u = m_states[0].data();
+    start_restrictions(u, field_set::all);
+    start_cell_exchange(u, field_set::all);
+    start_prolongations(u, false);
+  }
+
+  /// Fluxes, and, where they are final, the rate and in later stages the update. This is the first
+  /// task of a stage that writes cells of the leaf, in `next`: it waits for their readers.
+  void start_fluxes(const moment& now) {
+    std::vector<signal> ready = m_ready;
+    for (int n = 0; n < count(); ++n) {
+      std::vector<signal> inputs = around(n);
+      for (const int h : m_order.halos_of(n))
+        inputs.push_back(m_halo[std::size_t(h)].cells_sent_before);
+      for (const fine_face& face : m_plan.fine_faces_of(n, 1))
+        if (const int h = halo_of_row(face.row); h >= 0)
+          inputs.push_back(m_halo[std::size_t(h)].fluxes_sent);
+      ready[std::size_t(n)] = start(find_fluxes(n, now, std::move(inputs)));
+    }
+    m_ready.swap(ready);
+  }
+  /// Returns the halo that sends a row; -1: none does.
+  [[nodiscard]] int halo_of_row(int row) const {
+    for (std::size_t h = 0; h < halo_count(); ++h)
+      if (const halo& one = m_plan.halos[h];
+          row >= one.outgoing_row && row < one.outgoing_row + one.outgoing_rows)
+        return int(h);
+    return -1;
+  }
+  [[nodiscard]] std::vector<signal> fluxes() const {
+    return {m_ready.begin(), m_ready.begin() + count()};
+  }
+
+  void start_flux_exchange() {
+    for (std::size_t h = 0; h < halo_count(); ++h) {
+      const halo& one = m_plan.halos[h];
+      std::vector<signal> writers{m_halo[h].sent}, readers{m_halo[h].received};
+      for (const fine_face& face : m_plan.fine_faces)
+        if (face.row >= one.outgoing_row && face.row < one.outgoing_row + one.outgoing_rows)
+          writers.push_back(m_ready[std::size_t(face.slot)]);
+      for (const coarse_face& face : m_plan.coarse_faces)
+        readers.push_back(m_ready[std::size_t(face.slot)]);
+      halo_signals& now = m_halo[h];
+      now.sent = now.fluxes_sent =
+          start(m_halos.send_fluxes(h, m_means.data(), std::move(writers)));
+      now.received = now.fluxes_received =
+          start(m_halos.receive_fluxes(h, m_means.data(), std::move(readers)));
+    }
+  }
+
+  void start_corrections(const moment& now) {
+    std::vector<signal> found = fluxes();
+    for (int n = m_plan.corrected; n < count(); ++n) {
+      std::vector<signal> inputs{found[std::size_t(n)]};
+      for (const int other : m_order.reads(m_order.leaf(n))) {
+        // Leaves on the fine side are read by way of restrictions.
+        const int k = other - m_order.restriction(0);
+        if (k >= 0 && other < m_order.prolongation(0))
+          inputs.push_back(found[std::size_t(m_plan.restrictions[std::size_t(k)].fine)]);
+        if (other >= m_order.received(0))
+          inputs.push_back(m_halo[std::size_t(other - m_order.received(0))].fluxes_received);
+      }
+      m_ready[std::size_t(n)] = start(correct(n, now, std::move(inputs)));
+    }
+  }
+
+  void start_updates(const moment& now) {
+    for (int n = 0; n < count(); ++n)
+      if (now.stage == 0) m_ready[std::size_t(n)] = start(do_first_update(n, now, m_dt_chosen));
+  }
+
+  void start_restrictions(double* u, field_set fields) {
+    for (int k = 0; k < int(m_plan.restrictions.size()); ++k) {
+      signal& ready = m_ready[std::size_t(m_order.restriction(k))];
+      ready = start(restrict_cells(k, u, fields, with_reads(m_order.restriction(k))));
+    }
+  }
+  void start_prolongations(double* u, bool energy_only) {
+    for (int k = 0; k < int(m_plan.prolongations.size()); ++k) {
+      const int fill = m_order.prolongation(k);
+      std::vector<signal> inputs = with_reads(fill);
+      for (const int reader : m_order.readers(fill)) inputs.push_back(m_ready[std::size_t(reader)]);
+      m_ready[std::size_t(fill)] = start(prolong_cells(k, u, energy_only, std::move(inputs)));
+    }
+  }
+  void start_cell_exchange(double* u, field_set fields) {
+    std::vector<signal> received;
+    for (std::size_t h = 0; h < halo_count(); ++h) {
+      std::vector<signal> writers{m_halo[h].sent}, readers{m_halo[h].received};
+      for (const int fill : m_order.sent(int(h))) writers.push_back(m_ready[std::size_t(fill)]);
+      for (const int reader : m_order.readers(m_order.received(int(h))))
+        readers.push_back(m_ready[std::size_t(reader)]);
+      halo_signals& now = m_halo[h];
+      now.cells_sent_before = now.cells_sent;
+      now.sent = now.cells_sent = start(m_halos.send_cells(h, u, fields, std::move(writers)));
+      now.received = start(m_halos.receive_cells(h, u, fields, std::move(readers)));
+      received.push_back(now.received);
+    }
+    std::copy(received.begin(), received.end(), m_ready.begin() + m_order.received(0));
+  }
+
+  void start_synchronization(double* u) {
+    std::vector<signal> ready = m_ready;
+    for (int n = 0; n < count(); ++n)
+      ready[std::size_t(n)] = start(synchronize_tracer(n, u, around(n)));
+    m_ready.swap(ready);
+  }
+
+  /// Returns the signals of a fill and of the fills that it reads. Its own comes first, so that no
+  /// task ends before the previous task of its fill, even if another one fails.
+  [[nodiscard]] std::vector<signal> with_reads(int fill) const {
+    std::vector<signal> picked = {m_ready[std::size_t(fill)]};
+    for (const int other : m_order.reads(fill)) picked.push_back(m_ready[std::size_t(other)]);
+    return picked;
+  }
+  /// Returns these signals of a leaf, and those of its readers.
   [[nodiscard]] std::vector<signal> around(int n) const {
-    std::vector<signal> picked = {m_ready[std::size_t(n)]};
-    for (const int other : m_neighbours[std::size_t(n)])
-      picked.push_back(m_ready[std::size_t(other)]);
+    std::vector<signal> picked = with_reads(n);
+    const std::vector<int>& known = m_order.reads(n);
+    for (const int reader : m_order.readers(n))
+      if (reader != n && !std::binary_search(known.begin(), known.end(), reader))
+        picked.push_back(m_ready[std::size_t(reader)]);
     return picked;
   }
 
@@ -274,36 +355,64 @@ class staged final : public simulation {
     for (const signal& s : inputs) co_await s;
   }
 
-  starling::task<> do_stage(int n, moment now, std::vector<signal> inputs) {
-    co_await wait_all(std::move(inputs));
-    const workspace_pool::loan lent = co_await m_workspaces.borrow();
-    workspace& w = *lent;
-    co_await find_rate(n, now, w, w.rate.data());
-    update_state(n, now, w.rate.data());
+  // --- The tasks.
+
+  [[nodiscard]] bool is_corrected(int n) const { return n >= m_plan.corrected; }
+  [[nodiscard]] double* corrected_fluxes(int n) {
+    return m_corrected.data() + index_type{n - m_plan.corrected} * flux_block;
   }
 
-  /// Computes the rate of the first stage, into the memory of the next state.
-  starling::task<> find_first_rate(int n, moment now, std::vector<signal> inputs) {
+  starling::task<> find_fluxes(int n, moment now, std::vector<signal> inputs) {
     co_await wait_all(std::move(inputs));
     const workspace_pool::loan lent = co_await m_workspaces.borrow();
     workspace& w = *lent;
-    co_await find_rate(n, now, w, part(now.next, n));
-    run_loop(reduce_max{w.host_speeds.data(), &m_fastest[std::size_t(n)], speed_block, 1});
+    run_loop(ghosts_of(now.u, m_plan.view(), n, int(host_vector::size()), w.host_u.data()));
+    co_await run_kernels(n, w);
+    const subgrid_frame* frame = &m_plan.frames[std::size_t(n)];
+    if (now.stage == 0) {
+      run_loop(scale_speeds{w.host_speeds.data(), frame, m_state.grid.dx(), 1});
+      run_loop(reduce_max{w.host_speeds.data(), &m_fastest[std::size_t(n)], speed_block, 1});
+    }
+    const auto faces = m_plan.fine_faces_of(n, 1);
+    run_loop(mean_fluxes{w.host_fluxes.data(), m_means.data(), faces.data(), n, int(faces.size())});
+    if (is_corrected(n)) {
+      std::copy(w.host_fluxes.begin(), w.host_fluxes.end(), corrected_fluxes(n));
+    } else {
+      finish_fluxes(n, now, w.host_fluxes.data(), w.rate.data());
+    }
+  }
+  starling::task<> correct(int n, moment now, std::vector<signal> inputs) {
+    co_await wait_all(std::move(inputs));
+    double* fluxes = corrected_fluxes(n);
+    const auto faces = m_plan.coarse_faces_of(n, 1);
+    if (!m_scheme.error.fluxes_uncorrected)
+      run_loop(correct_fluxes{fluxes, m_means.data(), faces.data(), n, int(faces.size())});
+    std::vector<double> rate(compact.block);
+    finish_fluxes(n, now, fluxes, rate.data());
+  }
+  /// Computes the rate. In the first stage the time step is not determined yet: the rate goes into
+  /// the memory of the next state. Later stages update the leaf at once.
+  void finish_fluxes(int n, const moment& now, const double* fluxes, double* work) {
+    const subgrid_frame* frame = &m_plan.frames[std::size_t(n)];
+    double* rate = now.stage == 0 ? part(now.next, n) : work;
+    run_loop(divergence{fluxes, part(now.u, n), rate, frame, 1, m_scheme.omega});
+    run_loop(outflow_rate{fluxes, m_leaving.data(), frame, m_plan.first, 1});
+    if (now.stage > 0) update_state(n, now, rate);
   }
   starling::task<> do_first_update(int n, moment now, signal dt_chosen) {
     co_await dt_chosen;
     update_state(n, now, part(now.next, n));
   }
 
-  /// Fills ghosts, runs the five kernels on the device, and computes the rate of change from their
-  /// fluxes.
-  starling::task<> find_rate(int n, const moment& now, workspace& w, double* rate) {
-    run_loop(ghosts_of(now.u, m_tables.view(), n, int(host_vector::size()), w.host_u.data()));
-    co_await run_kernels(n, w);
-    const subgrid_frame* frame = &m_tables.frames[std::size_t(n)];
-    run_loop(divergence{w.host_fluxes.data(), part(now.u, n), rate, frame, 1, m_scheme.omega});
-    run_loop(
-        outflow_rate{w.host_fluxes.data(), &m_leaving[std::size_t(n) * field_count], frame, 1});
+  starling::task<> restrict_cells(int k, double* u, field_set fields, std::vector<signal> inputs) {
+    co_await wait_all(std::move(inputs));
+    run_loop(restriction{u, u, &m_plan.restrictions[std::size_t(k)], 1, fields});
+  }
+  starling::task<> prolong_cells(int k, double* u, bool energy_only, std::vector<signal> inputs) {
+    co_await wait_all(std::move(inputs));
+    run_loop(prolongation{u, u, m_plan.frames.data(), m_plan.sources.data(),
+                          &m_plan.prolongations[std::size_t(k)], 1, theta_of_ghosts,
+                          int(host_vector::size()), energy_only});
   }
 
   starling::task<> run_kernels(int n, workspace& w) {
@@ -344,7 +453,8 @@ class staged final : public simulation {
 
   /// Updates a sub-grid. Called when the rate and the time step are determined.
   void update_state(int n, const moment& now, const double* rate) {
-    const std::size_t fields = std::size_t(n) * field_count;
+    const std::size_t fields =
+        std::size_t(m_plan.frames[std::size_t(n)].number - m_plan.first) * field_count;
     double* next = part(now.next, n);
     run_loop(outflow_update{&m_amount[fields], &m_leaving[fields], m_clock.data(), 1, now.stage});
     run_loop(update{next, part(now.u, n), part(now.start, n), rate, m_clock.data(), 1, now.stage});
@@ -355,13 +465,13 @@ class staged final : public simulation {
 
   void check(int n, const moment& now) {
     double faults[edge * edge];
-    run_loop(find_fault{part(now.next, n), faults, remaining(n), 1});
+    const std::ptrdiff_t cells = m_state.grid.cell_count();
+    run_loop(find_fault{part(now.next, n), faults, &m_plan.frames[std::size_t(n)], cells, 1});
     const double first = *std::max_element(std::begin(faults), std::end(faults));
     if (first == 0.0) return;
     const fault found{
-        now.stage,
-        unphysical_in(m_state.grid, part(now.next, n),
-                      find_fault::cell_of(m_state.grid.cell_count(), first), now.step, now.time)};
+        now.stage, unphysical_in(m_state.grid, part(now.next, n), find_fault::cell_of(cells, first),
+                                 now.step, now.time)};
     const std::lock_guard lock(m_fault_lock);
     if (!m_fault || found.before(*m_fault)) m_fault = found;
     throw unphysical_state(found.where);
@@ -371,7 +481,7 @@ class staged final : public simulation {
   starling::task<> synchronize_tracer(int n, double* u, std::vector<signal> inputs) {
     co_await wait_all(std::move(inputs));
     std::vector<double> energy(ghosted.field);
-    run_loop(ghosts_of(u, m_tables.view(), n, int(host_vector::size()), energy.data(), true));
+    run_loop(ghosts_of(u, m_plan.view(), n, int(host_vector::size()), energy.data(), true));
     run_loop(synchronize_tau{part(u, n), energy.data(), 1, m_scheme.effective_gamma()});
   }
 
@@ -389,25 +499,33 @@ class staged final : public simulation {
   snapshot m_state;
   scheme m_scheme;
   other_parts* m_others;  // null: this is the whole domain
-  partition m_part;
-  subgrid_tables m_tables;
+  part_plan m_plan;
+  part_order m_order;
   std::vector<starling::buffer<subgrid_frame>> m_frames;  // on each device
   bool m_uploaded = false;
   host_halos m_halos;
   workspace_pool m_workspaces;
   std::deque<starling::aggregator> m_aggregators;  // one for each device, or none
-  std::vector<std::vector<int>> m_neighbours;
   std::array<double, clock_entry::count> m_clock{};
-  std::vector<signal> m_ready;    // by sub-grid and halo: its state after the last started stage
-  std::vector<signal> m_sent;     // by halo: its last message
+  std::vector<signal> m_ready;  // by fill: its last started task
+  /// The last messages of a halo, of any kind and of each kind. Both parts send and receive all of
+  /// them in the same order.
+  struct halo_signals {
+    signal sent, received;
+    signal cells_sent, cells_sent_before;
+    signal fluxes_sent, fluxes_received;
+  };
+  std::vector<halo_signals> m_halo;
+  signal m_dt_chosen;
   std::vector<signal> m_running;  // started tasks that may be running, of two steps at most
   bool m_outflow_pending = false;
   std::mutex m_fault_lock;
   std::optional<fault> m_fault;  // the first; all are of one step, as later steps have no dt
   bool m_failed = false;
-  // After the first and the second stage of a step. The last stage ends in m_first, which is then
-  // swapped with m_state.data.
-  std::vector<double> m_first, m_second;
+  // At the start of a step; after its first, then its last stage; after its second stage.
+  std::array<std::vector<double>, 3> m_states;  // [slots][15][512]
+  std::vector<double> m_means;      // [rows][15][4][4]: fluxes through faces between levels
+  std::vector<double> m_corrected;  // fluxes of corrected sub-grids
   std::vector<double> m_leaving, m_amount, m_fastest;
 };
 
@@ -416,7 +534,6 @@ class staged final : public simulation {
 std::unique_ptr<simulation> make_staged(starling::runtime& rt, snapshot initial,
                                         const scheme& numerics, const staged_options& how,
                                         other_parts* others) {
-  require_uniform(initial.grid, "staged");
   return std::make_unique<staged>(rt, std::move(initial), numerics, how, others);
 }
 

@@ -13,7 +13,7 @@
 #include "common/upload.hpp"
 #include "driver/regrid.hpp"
 #include "kernel/loop.hpp"
-#include "mesh/transfer_plan.hpp"
+#include "mesh/part_plan.hpp"
 #include "placement/launch.hpp"
 #include "problems/problems.hpp"
 #include "transfer/flux_correction.hpp"
@@ -26,31 +26,46 @@ namespace {
 /// A state on several levels, and fluxes that are different in all faces.
 struct input {
   snapshot state;
-  transfer_plan plan;
+  part_plan plan;
   std::vector<double> u, fluxes;
 
   explicit input(boundary_kind boundary) {
     const auto flow = blast_problem(3, {.boundary = boundary});
     state = initial_state(*flow, {1, 3});
-    plan = plan_transfers(state.grid.tree().with_boundary(boundary), state.grid.xscale());
+    plan = plan_whole(state);
     u = state.data;
     for (std::size_t i = 0; i < u.size(); ++i) u[i] += 1e-3 * double(i % 97);
-    u.resize(std::size_t(plan.slot_count()) * compact.block);
-    fluxes.resize(std::size_t(plan.leaves) * flux_block);
+    u.resize(std::size_t(plan.slot_count) * compact.block);
+    fluxes.resize(std::size_t(plan.count) * flux_block);
     for (std::size_t i = 0; i < fluxes.size(); ++i) fluxes[i] = 1.0 / double(i % 1009 + 3);
   }
 };
 
-/// Runs the three kernels: `run(kernel)` runs one after the one before it.
+/// The tables, in memory of the host or of a device.
+struct tables {
+  subgrid_view at;
+  const level_link *restrictions, *prolongations;
+  const fine_face* fine_faces;
+  const coarse_face* coarse_faces;
+};
+struct arrays {
+  double *u, *fluxes, *means;
+};
+
+/// Runs the kernels: `run(kernel)` runs one after the one before it.
 template <class Run>
-void run_all(const transfer_plan& plan, const subgrid_view& at, const level_link* restrictions,
-             const level_link* prolongations, const face_link* corrections, double* u,
-             double* fluxes, int sweep, Run run) {
-  run(restriction{u, u, restrictions, int(plan.restrictions.size())});
-  run(prolongation{u, u, at.frames, at.sources, prolongations, int(plan.prolongations.size()),
-                   theta_of_ghosts, sweep});
-  run(correct_fluxes{fluxes, at.frames, corrections, int(plan.corrections.size())});
+void run_all(const part_plan& plan, const tables& t, const arrays& a, int sweep, Run run) {
+  const double* u = a.u;
+  for (const field_set fields : {field_set::all_but_tracer, field_set::tracer})
+    run(restriction{u, a.u, t.restrictions, int(plan.restrictions.size()), fields});
+  for (const bool energy_only : {true, false})
+    run(prolongation{u, a.u, t.at.frames, t.at.sources, t.prolongations,
+                     int(plan.prolongations.size()), theta_of_ghosts, sweep, energy_only});
+  run(mean_fluxes{a.fluxes, a.means, t.fine_faces, 0, int(plan.fine_faces.size())});
+  run(correct_fluxes{a.fluxes, a.means, t.coarse_faces, 0, int(plan.coarse_faces.size())});
 }
+
+std::size_t means_of(const part_plan& plan) { return std::size_t(plan.face_rows) * face_row; }
 
 struct result {
   std::vector<double> u, fluxes;
@@ -58,8 +73,12 @@ struct result {
 
 result on_loops(const input& in) {
   result r{in.u, in.fluxes};
-  run_all(in.plan, in.plan.view(), in.plan.restrictions.data(), in.plan.prolongations.data(),
-          in.plan.corrections.data(), r.u.data(), r.fluxes.data(), 0,
+  std::vector<double> means(means_of(in.plan));
+  const part_plan& p = in.plan;
+  run_all(p,
+          {p.view(), p.restrictions.data(), p.prolongations.data(), p.fine_faces.data(),
+           p.coarse_faces.data()},
+          {r.u.data(), r.fluxes.data(), means.data()}, 0,
           [](const auto& kernel) { run_loop(kernel, false); });
   return r;
 }
@@ -75,11 +94,18 @@ starling::task<result> on_device(starling::runtime& rt, const input& in) {
   const auto sources = apps::upload(where, s, in.plan.sources);
   const auto restrictions = apps::upload(where, s, in.plan.restrictions);
   const auto prolongations = apps::upload(where, s, in.plan.prolongations);
-  const auto corrections = apps::upload(where, s, in.plan.corrections);
+  const auto fine = apps::upload(where, s, in.plan.fine_faces);
+  const auto coarse = apps::upload(where, s, in.plan.coarse_faces);
   auto u = apps::upload(where, s, in.u), fluxes = apps::upload(where, s, in.fluxes);
+  auto means = where.allocate<double>(starling::memory_kind::device, means_of(in.plan));
   const int lanes = lanes_of(where);
-  run_all(in.plan, {frames.data(), sources.data()}, restrictions.data(), prolongations.data(),
-          corrections.data(), u.data(), fluxes.data(), lanes > 1 ? lanes : 0,
+  run_all(in.plan,
+          {{frames.data(), sources.data()},
+           restrictions.data(),
+           prolongations.data(),
+           fine.data(),
+           coarse.data()},
+          {u.data(), fluxes.data(), means.data()}, lanes > 1 ? lanes : 0,
           [&](const auto& kernel) { submit(s, kernel); });
   auto host_u = where.allocate<double>(starling::memory_kind::pinned, u.size());
   auto host_fluxes = where.allocate<double>(starling::memory_kind::pinned, fluxes.size());
@@ -104,7 +130,7 @@ TEST_P(level_kernels, give_the_bits_of_plain_loops) {
        {boundary_kind::outflow, boundary_kind::reflecting, boundary_kind::periodic}) {
     const input in(boundary);
     ASSERT_FALSE(in.plan.restrictions.empty() || in.plan.prolongations.empty() ||
-                 in.plan.corrections.empty());
+                 in.plan.coarse_faces.empty());
     const result expected = on_loops(in);
     EXPECT_FALSE(same_bits(expected.u, in.u));
     EXPECT_FALSE(same_bits(expected.fluxes, in.fluxes));

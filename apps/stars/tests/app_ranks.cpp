@@ -103,6 +103,14 @@ class ranks : public testing::TestWithParam<ranks_case> {
 
 TEST_P(ranks, give_the_serial_bits_of_a_blast) { expect_the_serial_bits(make_blast(1), 3); }
 
+TEST_P(ranks, give_the_serial_bits_on_several_levels) {
+  for (const tree_case& c : refined_cases) {
+    const snapshot first = on_levels(c.boundary, c.seed);
+    ASSERT_GE(first.grid.subgrid_count(), GetParam().ranks);
+    expect_the_serial_bits(first, 2);
+  }
+}
+
 TEST_P(ranks, give_the_serial_bits_of_a_tube) {
   sod_options o;
   o.polar = 60;

@@ -137,6 +137,14 @@ TEST_P(placements, give_the_serial_bits_of_a_blast) {
   expect_same_bits(run(first, scheme_for(first), 3), serial(first, scheme_for(first), 3));
 }
 
+TEST_P(placements, give_the_serial_bits_on_several_levels) {
+  for (const tree_case& c : refined_cases) {
+    const snapshot first = on_levels(c.boundary, c.seed);
+    ASSERT_FALSE(first.grid.is_uniform());
+    expect_same_bits(run(first, scheme_for(first), 2), serial(first, scheme_for(first), 2));
+  }
+}
+
 TEST_P(placements, give_the_serial_bits_of_a_periodic_wave) {
   const snapshot first = make_linear_wave(1);
   expect_same_bits(run(first, scheme_for(first), 2), serial(first, scheme_for(first), 2));

@@ -15,16 +15,11 @@
 #include "placement/serial.hpp"
 #include "placement/simulation.hpp"
 #include "problems/problems.hpp"
+#include "tests/mesh_support.hpp"
 
 namespace stars::test {
 
 inline constexpr double no_limit = std::numeric_limits<double>::infinity();
-
-inline scheme scheme_for(const snapshot& first) {
-  scheme s;
-  s.gamma = first.gamma;
-  return s;
-}
 
 inline snapshot serial(const snapshot& first, const scheme& s, int steps) {
   serial_driver driver(first, s);
@@ -71,6 +66,33 @@ inline snapshot rarefied() {
       for (int a = 0; a < 3; ++a)
         put(field::sx + a, s.grid.tree().key(n).place[a] == 0 ? -speed : speed);
     }
+  return s;
+}
+
+/// Gas with a smooth bulge that moves obliquely.
+class bulge final : public problem {
+ public:
+  explicit bulge(boundary_kind kind) : problem("bulge", 1.4, 1.0, kind) {}
+  [[nodiscard]] gas_state gas(const double (&r)[3], double) const override {
+    const double d = (r[0] - 0.2) * (r[0] - 0.2) + r[1] * r[1] + (r[2] + 0.1) * (r[2] + 0.1);
+    return {1.0 + std::exp(-8.0 * d), 1.0 + std::exp(-20.0 * d), {0.6, 0.3, -0.4}, d < 0.1 ? 1 : 0};
+  }
+};
+
+inline constexpr tree_case refined_cases[] = {
+    {1, boundary_kind::outflow}, {12, boundary_kind::reflecting}, {12, boundary_kind::periodic}};
+
+/// Returns such a gas on a random tree with leaves on several levels.
+inline snapshot on_levels(boundary_kind boundary, std::uint64_t seed) {
+  const bulge flow(boundary);
+  snapshot s;
+  s.grid = {random_tree(seed, boundary, 3), flow.xscale};
+  s.gamma = flow.gamma;
+  s.problem = flow.name;
+  s.boundary = boundary;
+  s.data.resize(snapshot::size_of(s.grid));
+  for (int n = 0; n < s.grid.subgrid_count(); ++n)
+    fill_subgrid(flow, s.grid.frame_of(n, boundary), &s.data[s.index(n, 0, {})]);
   return s;
 }
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "mesh/divide.hpp"
-#include "mesh/partition.hpp"
+#include "mesh/part_plan.hpp"
 #include "tests/physics_support.hpp"
 
 namespace stars::test {
@@ -63,8 +63,7 @@ TEST(divide, gives_equal_weights_the_division_of_the_uniform_mesh) {
       for (int parts = 1; parts <= grid.subgrid_count(); ++parts) {
         const weights_of weights(std::size_t(grid.subgrid_count()), weight);
         const std::vector<int> first = divide(weights, parts);
-        for (int p = 0; p < parts; ++p)
-          ASSERT_EQ(first[std::size_t(p)], partition::first_of(grid, parts, p));
+        ASSERT_EQ(first, equal_parts(grid.subgrid_count(), parts));
       }
   }
 }

@@ -72,7 +72,7 @@ TEST(driver, agrees_bitwise_with_whole_array_kernels) {
     const scheme o = scheme_for(s);
     const mesh& g = s.grid;
     const int n = g.subgrid_count();
-    const subgrid_tables tables = tables_of(s);
+    const part_plan tables = tables_of(s);
     const auto array = [n](int block) {
       return std::vector<double>(static_cast<std::size_t>(n) * static_cast<std::size_t>(block));
     };
@@ -107,7 +107,7 @@ TEST(driver, agrees_bitwise_with_whole_array_kernels) {
         run(time_step{most, clock, 64, o.cfl, g.dx()});
       }
       run(divergence{fluxes.data(), state.data(), rate.data(), tables.frames.data(), n, o.omega});
-      run(outflow_rate{fluxes.data(), leaving.data(), tables.frames.data(), n});
+      run(outflow_rate{fluxes.data(), leaving.data(), tables.frames.data(), 0, n});
       run(outflow_update{amount.data(), leaving.data(), clock, n, stage});
       run(update{state.data(), state.data(), s.data.data(), rate.data(), clock, n, stage});
     }
@@ -206,10 +206,13 @@ TEST(driver, names_the_cell_of_a_negative_density) {
     EXPECT_EQ(e.step, 0);
     EXPECT_NE(std::string(e.what()).find("in cell ("), std::string::npos) << e.what();
   }
-  const find_fault clean{make_blast(1).data.data(), nullptr, s.grid.cell_count(), 8};
+  const part_plan tables = tables_of(s);
+  const find_fault clean{make_blast(1).data.data(), nullptr, tables.frames.data(),
+                         s.grid.cell_count(), 8};
   EXPECT_EQ(find_fault::cell_of(s.grid.cell_count(), static_cast<double>(s.grid.cell_count())), 0);
   std::vector<double> faults(8 * 64);
-  const find_fault search{s.data.data(), faults.data(), s.grid.cell_count(), 8};
+  const find_fault search{s.data.data(), faults.data(), tables.frames.data(), s.grid.cell_count(),
+                          8};
   double code = 0.0;
   for (int z = 0; z < clean.range().z; ++z) {
     for (int x = 0; x < search.range().x; ++x) {

@@ -80,7 +80,7 @@ struct arrays {
   }
   std::vector<double> u, w, pressure, jump, points, fluxes, speeds;
 
-  [[nodiscard]] stage_kernels kernels(const subgrid_tables& tables, const scheme& o) {
+  [[nodiscard]] stage_kernels kernels(const part_plan& tables, const scheme& o) {
     return make_stage({u.data(), w.data(), pressure.data(), jump.data(), points.data(),
                        fluxes.data(), speeds.data()},
                       tables.frames.data(), int(tables.frames.size()), o, 1);
@@ -90,7 +90,7 @@ struct arrays {
 /// The reference: separate kernels, one index at a time.
 arrays separate(const snapshot& s, const scheme& o) {
   arrays a(s.grid.subgrid_count());
-  const subgrid_tables tables = tables_of(s);
+  const part_plan tables = tables_of(s);
   const stage_kernels k = a.kernels(tables, o);
   run_loop(ghosts_of_all(s, tables, a.u.data()), false);
   run_loop(k.pressure, false);
@@ -104,7 +104,7 @@ arrays separate(const snapshot& s, const scheme& o) {
 void expect_the_same(const snapshot& s, const scheme& o, int threads) {
   const arrays expected = separate(s, o);
   arrays a(s.grid.subgrid_count());
-  const subgrid_tables tables = tables_of(s);
+  const part_plan tables = tables_of(s);
   const stage_kernels k = a.kernels(tables, o);
   run_loop(fused_primitives{ghosts_of_all(s, tables, nullptr), k.pressure, k.prepare}, false);
   EXPECT_TRUE(same_bits(a.w, expected.w));

@@ -30,7 +30,7 @@ enum class form { two_kernels, grouped };
 template <class V>
 result stage_of(const snapshot& s, const scheme& o, form how, int width) {
   const int n = s.grid.subgrid_count();
-  const subgrid_tables tables = tables_of(s);
+  const part_plan tables = tables_of(s);
   const bool grouped = how == form::grouped;
   auto u = array(n, ghosted.block), pressure = array(n, pressure_block),
        jump = array(n, jump_block),

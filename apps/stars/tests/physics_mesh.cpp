@@ -46,7 +46,7 @@ TEST(ghosts, come_from_the_right_neighbour_in_every_direction) {
       for (const int f : {0, 1, 2, 3}) s.data[s.index(id, f + field::sx, c)] = 0.0;
     }
   }
-  const subgrid_tables tables = tables_of(s);
+  const part_plan tables = tables_of(s);
   std::vector<double> u(ghosted.block);
   for (int id = 0; id < s.grid.subgrid_count(); ++id) {
     const triple p = s.grid.tree().key(id).place;
@@ -75,7 +75,7 @@ TEST(ghosts, are_the_same_in_rows_and_cell_by_cell_for_each_kind_of_boundary) {
     std::vector<double> all(static_cast<std::size_t>(count) * ghosted.block), one(ghosted.block),
         energy(ghosted.field);
     std::vector<double> swept(all.size());
-    const subgrid_tables tables = tables_of(s);
+    const part_plan tables = tables_of(s);
     run_loop(ghosts_of_all(s, tables, all.data()));
     run_loop(ghosts_of_all(s, tables, swept.data(), lanes));
     EXPECT_EQ(all, swept);

@@ -42,13 +42,10 @@ inline int number_of(triple place) {
 }
 
 /// Returns the tables of the whole domain.
-inline subgrid_tables tables_of(const snapshot& s) {
-  return {s.grid, s.boundary, partition(s.grid)};
-}
+inline part_plan tables_of(const snapshot& s) { return plan_whole(s); }
 
 /// Returns the kernel for the ghosts of all sub-grids.
-inline ghost_fill ghosts_of_all(const snapshot& s, const subgrid_tables& at, double* to,
-                                int sweep = 0) {
+inline ghost_fill ghosts_of_all(const snapshot& s, const part_plan& at, double* to, int sweep = 0) {
   return {s.data.data(), to,   at.frames.data(), at.sources.data(), 0, s.grid.subgrid_count(),
           false,         sweep};
 }

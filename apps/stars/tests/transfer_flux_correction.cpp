@@ -10,7 +10,7 @@ namespace {
 
 /// Returns the offset of a flux of a sub-grid's axis: `at` counts faces along the axis, u and v
 /// cells along the other two.
-std::size_t flux_at(int slot, int axis, int f, int at, int u, int v) {
+std::size_t place_of_flux(int slot, int axis, int f, int at, int u, int v) {
   const int edges[3] = {axis == 0 ? 9 : 8, axis == 1 ? 9 : 8, 8};
   const int x = axis == 0 ? at : u, y = axis == 1 ? at : axis == 0 ? u : v, z = axis == 2 ? at : v;
   return static_cast<std::size_t>(slot * flux_block + (axis * field_count + f) * face_count + x +
@@ -41,7 +41,23 @@ struct seam {
            : link.axis == 1 ? triple{u, along, v}
                             : triple{u, v, along};
   }
-  void correct() { run_loop(correct_fluxes{fluxes.data(), frames.data(), &link, 1}); }
+  /// Returns the coordinate of a sub-grid's lower or upper face.
+  [[nodiscard]] double plane(int slot, int at) const {
+    const subgrid_frame& in = frames[static_cast<std::size_t>(slot)];
+    return (2.0 * edge * at + in.lower[link.axis]) * in.half_dx;
+  }
+  void correct() {
+    std::vector<fine_face> fine;
+    for (int q = 0; q < 4; ++q) {
+      const int slot = link.fine[q];
+      fine.push_back({slot, link.axis, 1 - link.side, q,
+                      plane(link.coarse, link.side) - plane(slot, 1 - link.side)});
+    }
+    const coarse_face coarse{link.coarse, link.axis, link.side, {0, 1, 2, 3}};
+    std::vector<double> means(4 * face_row);
+    run_loop(mean_fluxes{fluxes.data(), means.data(), fine.data(), 0, 4});
+    run_loop(correct_fluxes{fluxes.data(), means.data(), &coarse, 0, 1});
+  }
 };
 
 /// Fails if fluxes are taken from the other side of a fine sub-grid, from another quadrant or axis,
@@ -56,10 +72,10 @@ TEST(flux_correction, gives_the_mean_of_the_fine_fluxes_and_changes_no_other_flu
         for (int u = 0; u < edge; ++u) {
           const auto fine = [&](int a, int b) {
             const int gu = 2 * u + a, gv = 2 * v + b;  // among the 16 x 16 faces of the seam
-            return s.fluxes[flux_at(s.link.fine[gu / 8 + 2 * (gv / 8)], axis, f, side == 1 ? 0 : 8,
-                                    gu % 8, gv % 8)];
+            return s.fluxes[place_of_flux(s.link.fine[gu / 8 + 2 * (gv / 8)], axis, f,
+                                          side == 1 ? 0 : 8, gu % 8, gv % 8)];
           };
-          expected[flux_at(0, axis, f, side == 1 ? 8 : 0, u, v)] =
+          expected[place_of_flux(0, axis, f, side == 1 ? 8 : 0, u, v)] =
               ((fine(0, 0) + fine(1, 1)) + (fine(1, 0) + fine(0, 1))) / 4.0;
         }
       }
@@ -94,8 +110,8 @@ TEST(flux_correction, shifts_angular_momentum_across_a_periodic_boundary) {
         const auto l = moment(slot, at, u, v);
         for (std::size_t a = 0; a < 3; ++a) {
           const int f = static_cast<int>(a);
-          s.fluxes[flux_at(slot, axis, field::sx + f, at, u, v)] = momentum[a];
-          s.fluxes[flux_at(slot, axis, field::lx + f, at, u, v)] = l[a];
+          s.fluxes[place_of_flux(slot, axis, field::sx + f, at, u, v)] = momentum[a];
+          s.fluxes[place_of_flux(slot, axis, field::lx + f, at, u, v)] = l[a];
         }
       }
     }
@@ -103,8 +119,8 @@ TEST(flux_correction, shifts_angular_momentum_across_a_periodic_boundary) {
     for (int k = 0; k < 64; ++k) {
       const auto l = moment(0, side * edge, k % 8, k / 8);
       for (std::size_t a = 0; a < 3; ++a) {
-        const double flux =
-            s.fluxes[flux_at(0, axis, field::lx + static_cast<int>(a), side * edge, k % 8, k / 8)];
+        const double flux = s.fluxes[place_of_flux(0, axis, field::lx + static_cast<int>(a),
+                                                   side * edge, k % 8, k / 8)];
         ASSERT_NEAR(flux, l[a], 1e-15) << "axis " << axis << " side " << side << ' ' << n % 2;
       }
     }
@@ -118,8 +134,8 @@ TEST(flux_correction, of_a_mirror_image_is_the_mirror_image) {
     for (int f = 0; f < field_count; ++f) {
       for (int k = 0; k < 64; ++k) {
         const int mirrored = 1 + ((slot - 1) ^ 1);
-        image.fluxes[flux_at(mirrored, 2, f, 0, 7 - k % 8, k / 8)] =
-            s.fluxes[flux_at(slot, 2, f, 0, k % 8, k / 8)];
+        image.fluxes[place_of_flux(mirrored, 2, f, 0, 7 - k % 8, k / 8)] =
+            s.fluxes[place_of_flux(slot, 2, f, 0, k % 8, k / 8)];
       }
     }
   }
@@ -127,8 +143,8 @@ TEST(flux_correction, of_a_mirror_image_is_the_mirror_image) {
   image.correct();
   for (int f = 0; f < field_count; ++f) {
     for (int k = 0; k < 64; ++k) {
-      ASSERT_EQ(image.fluxes[flux_at(0, 2, f, 8, 7 - k % 8, k / 8)],
-                s.fluxes[flux_at(0, 2, f, 8, k % 8, k / 8)]);
+      ASSERT_EQ(image.fluxes[place_of_flux(0, 2, f, 8, 7 - k % 8, k / 8)],
+                s.fluxes[place_of_flux(0, 2, f, 8, k % 8, k / 8)]);
     }
   }
 }

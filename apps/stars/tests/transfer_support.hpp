@@ -82,7 +82,7 @@ inline snapshot steep_state(boundary_kind boundary, std::uint64_t seed) {
 /// the slots behind them, which hold NaN at first.
 struct two_levels {
   snapshot coarse;
-  subgrid_tables tables;
+  part_plan tables;
   std::vector<double> state;
   std::vector<level_link> links;
   static constexpr int lanes = static_cast<int>(host_vector::size());

@@ -43,13 +43,15 @@ constexpr double cell_centre(const subgrid_frame& in, int axis, int i) {
   return (in.lower[axis] + (2 * i + 1)) * in.half_dx;
 }
 
-/// u <- all fields of the cell `at` of the sub-grid in `slot`, as ghost_fill gives them.
+/// u <- all fields of the cell `at` of the sub-grid in `slot`, as ghost_fill gives them. Without
+/// `tracer` tau is not read, as its owner may be re-setting it.
 constexpr void gather_cell(const double* state, const subgrid_frame* frames,
                            const ghost_source* sources, int slot, triple at,
-                           double (&u)[field_count]) {
+                           double (&u)[field_count], bool tracer = true) {
   const cell_source c = cell_source::of(at, slot, sources);
   const double* in = state + c.offset();
-  for (int f = 0; f < field_count; ++f) u[f] = in[f * compact.field];
+  for (int f = 0; f < field_count; ++f)
+    u[f] = f != field::tau || tracer ? in[f * compact.field] : 0.0;
   if (c.source.plain()) return;
   double there[3] = {}, here[3] = {};
   for (int a = 0; a < 3; ++a) {

@@ -8,7 +8,7 @@
 namespace stars {
 
 /// Groups of fields that are prolonged together.
-enum class child_group : int { momenta, masses, others, count };
+enum class child_group : int { momenta, masses, others, count, energy };  // energy: egas alone
 
 /// Computes the children of coarse cells, which `Cells` reads and writes:
 /// - `stencil(f, u)`: u <- field f of the cells and their neighbours, [27];
@@ -23,6 +23,7 @@ struct child_fields {
   constexpr void compute(child_group group) const {
     if (group == child_group::momenta) return momenta();
     if (group == child_group::masses) return masses();
+    if (group == child_group::energy) return single(field::egas);
     for (const int f : {int{field::egas}, int{field::tau}, int{field::pot}}) single(f);
   }
 

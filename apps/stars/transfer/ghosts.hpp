@@ -9,7 +9,7 @@
 #include "kernel/lanes.hpp"
 #include "mesh/ghost_regions.hpp"
 #include "mesh/layout.hpp"
-#include "mesh/subgrid_tables.hpp"
+#include "mesh/part_plan.hpp"
 #include "transfer/boundary.hpp"
 
 namespace stars {

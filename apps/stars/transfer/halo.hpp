@@ -3,36 +3,18 @@
 /// Copies of cells between the state and messages to other parts of the domain.
 #pragma once
 
-#include <cstdint>
-
 #include "mesh/layout.hpp"
-#include "mesh/partition.hpp"
+#include "mesh/part_plan.hpp"
+#include "transfer/field_set.hpp"
 
 namespace stars {
-
-/// The fields in a message.
-enum class halo_fields : std::int8_t {
-  all,
-  all_but_tracer,  ///< the tracer is re-set by its owner next
-  tracer
-};
-constexpr int field_count_of(halo_fields which) {
-  return which == halo_fields::all      ? field_count
-         : which == halo_fields::tracer ? 1
-                                        : field_count - 1;
-}
-/// Returns the k-th field of a message.
-constexpr int field_of(halo_fields which, int k) {
-  if (which == halo_fields::tracer) return field::tau;
-  return which == halo_fields::all || k < field::tau ? k : k + 1;
-}
 
 /// A row of cells of a box, in a state and in the message: [box][field][z][y][x].
 struct halo_row {
   index_type in_state, in_message;
   int cells;  ///< 0: the box has no such row
 
-  constexpr halo_row(const halo_box& b, halo_fields which, int k, int row)
+  constexpr halo_row(const halo_box& b, field_set which, int k, int row)
       : in_state(compact_at(b.slot, field_of(which, k), b.lower.x, b.lower.y + row % b.size.y,
                             b.lower.z + row / b.size.y)),
         in_message(index_type{b.begin} * field_count_of(which) +
@@ -46,7 +28,7 @@ struct pack_halo {
   double* message;        ///< [cells of all boxes · fields]
   const halo_box* boxes;  ///< [count]
   int count;
-  halo_fields which;
+  field_set which;
 
   constexpr extent range() const { return {edge * edge, field_count_of(which), count}; }
   template <class Index>
@@ -62,7 +44,7 @@ struct unpack_halo {
   const double* message;
   const halo_box* boxes;
   int count;
-  halo_fields which;
+  field_set which;
 
   constexpr extent range() const { return {edge * edge, field_count_of(which), count}; }
   template <class Index>

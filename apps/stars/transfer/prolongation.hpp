@@ -7,7 +7,7 @@
 
 namespace stars {
 
-/// The eight children of each needed coarse cell, all fields <- the cell and its 26 neighbours. A
+/// The eight children of each needed coarse cell <- the cell and its 26 neighbours. A
 /// child in the corner (±, ±, ±) of its cell is
 ///   u + 9/64 (sx + sy + sz) + 3/64 (sxy + sxz + syz) + 1/64 sxyz
 /// with the limited slopes along the axes and diagonals towards this corner. Exceptions: the
@@ -32,14 +32,15 @@ struct prolongation {
   const ghost_source* sources;  ///< [slots][26] of `from`: the rows of coarse slots
   const level_link* links;      ///< [count]
   int count;
-  double theta;   ///< theta_of_ghosts or theta_of_refinement
-  int sweep = 0;  ///< 0, or the lanes of the vectors that sweep
+  double theta;              ///< theta_of_ghosts or theta_of_refinement
+  int sweep = 0;             ///< 0, or the lanes of the vectors that sweep
+  bool energy_only = false;  ///< all fields, or egas alone
 
   static constexpr int host_grain = 64;  ///< for sweeps: eight octants with eight lanes
 
   constexpr extent range() const {
     if (sweep > 0) return {sweep, 1, count};
-    return {cells_per_octant, static_cast<int>(child_group::count), count};
+    return {cells_per_octant, energy_only ? 1 : static_cast<int>(child_group::count), count};
   }
   /// For a kernel without `sweep`.
   template <class Index>
@@ -49,14 +50,14 @@ struct prolongation {
     const double half_dx = frames[link.coarse].half_dx;
     coarse_cells<double> cells(*this, link, i.x);
     child_fields<double, coarse_cells<double>>{cells, theta, half_dx}.compute(
-        static_cast<child_group>(i.y));
+        energy_only ? child_group::energy : static_cast<child_group>(i.y));
   }
   /// For a kernel with `sweep`.
   template <class V, class Index>
   [[gnu::flatten]] void lanes(Index i) const {
     if (i.x != 0 || i.y != 0) return;
     const level_link& link = links[i.z];
-    prolonged_octant<V>(from, to, frames, row_of(link), link).compute(theta);
+    prolonged_octant<V>(from, to, frames, row_of(link), link).compute(theta, energy_only);
   }
 
  private:
@@ -98,7 +99,8 @@ struct prolongation {
     constexpr V value(int k, int f) const {
       if (m_offset[k] != beyond) return m_p.from[m_offset[k] + f * compact.field];
       double u[field_count] = {};
-      gather_cell(m_p.from, m_p.frames, m_p.row_of(m_link), m_link.coarse, neighbour(k), u);
+      gather_cell(m_p.from, m_p.frames, m_p.row_of(m_link), m_link.coarse, neighbour(k), u,
+                  !m_p.energy_only);
       return u[f];
     }
 

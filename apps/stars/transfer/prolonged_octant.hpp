@@ -93,16 +93,19 @@ class prolonged_octant {
       : m_from(from), m_to(to), m_frames(frames), m_sources(sources), m_link(link),
         m_rows(link, sources) {}
 
-  /// Computes all fields of all needed cells.
-  constexpr void compute(double theta) {
-    const child_fields<V, prolonged_octant> children{*this, theta, m_frames[m_link.coarse].half_dx};
+  /// Computes all fields of all needed cells, or egas alone.
+  constexpr void compute(double theta, bool energy_only) {
+    if (energy_only) return compute(theta, child_group::energy);
     for (int g = 0; g < static_cast<int>(child_group::count); ++g) {
-      const auto group = static_cast<child_group>(g);
-      load(group);
-      for (m_z = 0; m_z < octant_edge; ++m_z) {
-        for (m_k = 0; m_k < used; m_k += width) {
-          if (select_cells()) children.compute(group);
-        }
+      compute(theta, static_cast<child_group>(g));
+    }
+  }
+  constexpr void compute(double theta, child_group group) {
+    const child_fields<V, prolonged_octant> children{*this, theta, m_frames[m_link.coarse].half_dx};
+    load(group);
+    for (m_z = 0; m_z < octant_edge; ++m_z) {
+      for (m_k = 0; m_k < used; m_k += width) {
+        if (select_cells()) children.compute(group);
       }
     }
   }
@@ -163,13 +166,14 @@ class prolonged_octant {
   constexpr void load(child_group group) {
     const bool momenta = group == child_group::momenta, masses = group == child_group::masses;
     m_first = momenta ? field::sx : masses ? field::species : field::egas;
-    const int fields = masses ? species_count : 3;
+    const int fields = masses ? species_count : group == child_group::energy ? 1 : 3;
     const triple first = coarse_cell(m_link.octant, 0);
     for (int f = m_first; f < m_first + fields; ++f) {
       m_rows.copy(m_from, f, m_blocks[f - m_first], [&](triple at) {
         double u[field_count] = {};
         gather_cell(m_from, m_frames, m_sources, m_link.coarse,
-                    {first.x + at.x - 1, first.y + at.y - 1, first.z + at.z - 1}, u);
+                    {first.x + at.x - 1, first.y + at.y - 1, first.z + at.z - 1}, u,
+                    group != child_group::energy);
         return u[f];
       });
     }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "mesh/layout.hpp"
+#include "transfer/field_set.hpp"
 #include "transfer/octant_cells.hpp"
 
 namespace stars {
@@ -15,28 +16,30 @@ constexpr double mean_of_children(const double (&u)[octant_count]) {
   return 0.125 * (((u[0] + u[7]) + (u[1] + u[6])) + ((u[2] + u[5]) + (u[3] + u[4])));
 }
 
-/// The needed cells of coarse sub-grids <- the means of their children, all fields. Every field is
+/// The needed cells of coarse sub-grids <- the means of their children. Every field is
 /// a density, also the angular momentum about the origin, so the means conserve it. No coarse cell
-/// may be in two links; the coarse slots may be written by several links at a time. Range (64, 15,
-/// count).
+/// may be in two links; the coarse slots may be written by several links at a time. Range (64,
+/// fields, count).
 struct restriction {
   const double* from;       ///< [slots][15][512], the fine ones
   double* to;               ///< [slots][15][512], the coarse ones; may be the same memory
   const level_link* links;  ///< [count]
   int count;
+  field_set fields = field_set::all;
 
-  constexpr extent range() const { return {cells_per_octant, field_count, count}; }
+  constexpr extent range() const { return {cells_per_octant, field_count_of(fields), count}; }
   template <class Index>
   constexpr void operator()(Index i) const {
     const level_link link = links[i.z];
     if (!needs(link, i.x)) return;
     const triple p = child_cell(i.x, 0), c = coarse_cell(link.octant, i.x);
-    const double* in = from + compact_at(link.fine, i.y, p.x, p.y, p.z);
+    const int f = field_of(fields, i.y);
+    const double* in = from + compact_at(link.fine, f, p.x, p.y, p.z);
     double u[octant_count];
     for (int k = 0; k < octant_count; ++k) {
       u[k] = in[(k & 1) + (k >> 1 & 1) * compact.row + (k >> 2) * compact.plane];
     }
-    to[compact_at(link.coarse, i.y, c.x, c.y, c.z)] = mean_of_children(u);
+    to[compact_at(link.coarse, f, c.x, c.y, c.z)] = mean_of_children(u);
   }
 };
 
