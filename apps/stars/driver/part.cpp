@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "mesh/regrid_plan.hpp"
+
 namespace stars {
 
 using starling::future;
@@ -24,17 +26,15 @@ part_plan plan_of(const part_setup& setup, int parts, int number) {
 part::part(const part_setup& setup, int parts)
     : m_setup(setup), m_parts(parts), m_mine(plan_of(setup, parts, this_index())),
       m_self(this_element()), m_outflow(setup.start.outflow) {
-  for (const halo& h : m_mine.halos) m_channels.emplace_back(*this, this_array()[h.other]);
+  for (int p = 0; p < parts; ++p) m_channels.emplace_back(*this, this_array()[p]);
 }
 
 void part::begin(std::vector<double> data) {
   starling::runtime& rt = *starling::runtime::current();
   snapshot initial = m_setup.start;
   initial.data = std::move(data);
-  m_simulation =
-      m_setup.place == residency::staged
-          ? make_staged(rt, std::move(initial), m_setup.numerics, m_setup.staged, this)
-          : make_resident(rt, std::move(initial), m_setup.numerics, m_setup.resident, this);
+  m_simulation = make_part(rt, std::move(initial), m_setup.numerics, m_setup.place, m_setup.staged,
+                           m_setup.resident, this);
 }
 
 namespace {
@@ -65,6 +65,87 @@ task<> part::finish(starling::callback<part_outcome> done) {
   }
   if (m_account) co_await *std::exchange(m_account, std::nullopt);
   contribute(outcome, any_outcome(), done);
+}
+
+namespace {
+
+/// A reduction that puts the tests of all parts together.
+struct all_flags {
+  flags_of_parts operator()(flags_of_parts a, flags_of_parts b) const {
+    for (auto& one : b.parts) a.parts.push_back(std::move(one));
+    return a;
+  }
+};
+
+std::vector<leaf_flags> in_order(flags_of_parts all) {
+  std::sort(all.parts.begin(), all.parts.end(),
+            [](const auto& a, const auto& b) { return a.part < b.part; });
+  std::vector<leaf_flags> flags;
+  for (const auto& one : all.parts) flags.insert(flags.end(), one.flags.begin(), one.flags.end());
+  return flags;
+}
+
+}  // namespace
+
+task<> part::regrid(std::vector<refinement_rule> rules, level_limits limits,
+                    starling::callback<part_outcome> done) {
+  std::vector<leaf_flags> flags = co_await m_simulation->test(std::move(rules));
+  flags_of_parts own;
+  own.parts.push_back({this_index(), std::move(flags)});
+  flags_of_parts all = co_await reduce(std::move(own), all_flags());
+  const octree& tree = m_setup.start.grid.tree();
+  octree next = adapt(tree, find_marks(tree, in_order(std::move(all))), limits);
+  const bool changed = !(next == tree);
+  if (changed) co_await move_to(std::move(next));
+  part_outcome outcome;
+  outcome.changed = changed;
+  contribute(outcome, any_outcome(), done);
+}
+
+/// Sends its leaves to the parts that have them next, receives its next ones meanwhile, and goes on
+/// with them.
+task<> part::move_to(octree next) {
+  const octree& tree = m_setup.start.grid.tree();
+  const auto now_first = equal_parts(tree.leaf_count(), m_parts);
+  const auto next_first = equal_parts(next.leaf_count(), m_parts);
+  const regrid_plan plan = plan_regrid(tree, next);
+  leaf_sender sender(plan, now_first, next_first, tree.leaf_count(), this_index());
+  snapshot state = co_await m_simulation->gather();
+  std::vector<double> made =
+      co_await m_simulation->transfer(sender.restrictions(), sender.prolongations());
+  m_simulation.reset();  // first, as both may not fit
+  m_setup.start.grid = {std::move(next), state.grid.xscale()};
+  m_setup.start.time = state.time;
+  m_setup.start.step = state.step;
+  future<> sent = spawn(send_leaves(std::move(sender), std::move(state.data), std::move(made)));
+  m_mine = plan_of(m_setup, m_parts, this_index());
+  std::vector<double> data(std::size_t(m_mine.count) * compact.block);
+  const std::size_t expected = pieces_of(plan, m_mine.first, m_mine.first + m_mine.count);
+  for (std::size_t got = 0; got < expected;) {
+    const moved_leaves message = co_await when<&part::leaves_from>(m_regrids);
+    receive_leaves(message, m_mine.first, data);
+    got += message.leaves.size();
+  }
+  co_await std::move(sent);
+  m_regrids += 1;
+  begin(std::move(data));
+}
+
+task<> part::send_leaves(leaf_sender sender, std::vector<double> own, std::vector<double> made) {
+  constexpr std::size_t most = 256;  // in a message: 16 MB
+  const std::int64_t number = m_regrids;
+  for (int p = 0; p < m_parts; ++p) {
+    const auto to = this_array()[p];
+    for (std::size_t begin = 0; begin < sender.pieces_for(p); begin += most) {
+      co_await to.ready();
+      to.invoke<&part::leaves_from>(number, sender.message(p, begin, most, own, made));
+    }
+  }
+}
+
+std::vector<node_key> part::leaves() const {
+  const auto all = m_setup.start.grid.tree().leaves();
+  return {all.begin(), all.end()};
 }
 
 task<part_state> part::state() {
@@ -111,30 +192,30 @@ future<> part::send(std::size_t n, std::span<const double> message) {
 }
 task<> part::send_message(std::size_t n, starling::rank_local<std::span<const double>> message) {
   m_bytes_sent += double(message->size_bytes());
-  co_await m_channels[n].send(*message);
+  co_await channel_of(n).send(*message);
 }
 
 future<> part::receive(std::size_t n, std::span<double> message) {
   return m_self.urgent().call<&part::receive_message>(n, message);
 }
 task<> part::receive_message(std::size_t n, starling::rank_local<std::span<double>> message) {
-  co_await m_channels[n].receive(*message);
+  co_await channel_of(n).receive(*message);
 }
 
 starling::channel_wait part::send(std::size_t n, std::span<const double> message,
                                   starling::stream& at) {
   m_bytes_sent += double(message.size_bytes());
-  return m_channels[n].send(message, at);
+  return channel_of(n).send(message, at);
 }
 starling::borrow_wait<double> part::borrow(std::size_t n, std::size_t size, starling::stream& at) {
-  return m_channels[n].borrow(at, size);
+  return channel_of(n).borrow(at, size);
 }
 
 // --- all parts, used by the first rank
 
 namespace {
 
-class across_ranks final : public simulation {
+class across_ranks final : public adaptive_simulation {
  public:
   across_ranks(starling::runtime& rt, const part_setup& setup)
       : m_setup(setup), m_count(starling::rank_count()),
@@ -145,7 +226,10 @@ class across_ranks final : public simulation {
       co_await m_parts[p].call<&part::begin>(leaves_of(initial, p));
   }
 
-  task<double> step(double longest) override { co_return co_await ask<&part::step>(longest); }
+  task<double> step(double longest) override {
+    const part_outcome outcome = co_await ask<&part::step>(longest);
+    co_return outcome.dt;
+  }
   task<> finish() override { co_await ask<&part::finish>(); }
 
   task<snapshot> gather() override {
@@ -166,6 +250,16 @@ class across_ranks final : public simulation {
     co_return all;
   }
 
+  task<bool> regrid(std::vector<refinement_rule> rules, level_limits limits) override {
+    const part_outcome outcome = co_await ask<&part::regrid>(std::move(rules), limits);
+    if (!outcome.changed) co_return false;
+    std::vector<node_key> leaves = co_await m_parts[0].call<&part::leaves>();
+    octree tree(std::move(leaves), grid().tree().boundary());
+    m_setup.start.grid = {std::move(tree), grid().xscale()};
+    co_return true;
+  }
+  [[nodiscard]] const mesh& grid() const override { return m_setup.start.grid; }
+
   [[nodiscard]] starling::aggregation_statistics aggregated() const override {
     return m_aggregated;
   }
@@ -184,12 +278,12 @@ class across_ranks final : public simulation {
   }
 
   template <auto Entry, class... Args>
-  task<double> ask(Args... args) {
+  task<part_outcome> ask(Args... args) {
     auto [done, answer] = starling::make_reply<part_outcome>();
     m_parts.template invoke<Entry>(args..., done);
     const part_outcome outcome = co_await std::move(answer);
     if (outcome.is_faulty) throw unphysical_state(outcome.found);
-    co_return outcome.dt;
+    co_return outcome;
   }
 
   part_setup m_setup;
@@ -209,8 +303,9 @@ void require_sub_grids(const mesh& grid, int ranks) {
         grid.level(), grid.subgrid_count(), grid.subgrid_count() == 1 ? "" : "s", ranks));
 }
 
-task<std::unique_ptr<simulation>> make_across_ranks(starling::runtime& rt, const snapshot& initial,
-                                                    const settings& s) {
+task<std::unique_ptr<adaptive_simulation>> make_across_ranks(starling::runtime& rt,
+                                                             const snapshot& initial,
+                                                             const settings& s) {
   part_setup setup{{}, s.numerics, s.place, s.staged, s.resident};
   setup.start = {initial.grid,    initial.time,     initial.step,    initial.gamma,
                  initial.problem, initial.boundary, initial.outflow, {}};

@@ -12,6 +12,8 @@
 #include <starling/device.hpp>
 #include <starling/objects.hpp>
 
+#include "driver/adaptive.hpp"
+#include "driver/moved_leaves.hpp"
 #include "driver/settings.hpp"
 #include "placement/others.hpp"
 #include "placement/simulation.hpp"
@@ -50,6 +52,26 @@ struct part_outcome {
   double dt = 0.0;
   bool is_faulty = false;
   unphysical_cell found{};
+  bool changed = false;  ///< of `regrid`
+};
+
+/// The refinement tests of the leaves of some parts, by number of the part.
+struct flags_of_parts {
+  struct one {
+    int part;
+    std::vector<leaf_flags> flags;
+
+    template <class Archive>
+    void serialize(Archive& ar) {
+      ar(part, flags);
+    }
+  };
+  std::vector<one> parts;
+
+  template <class Archive>
+  void serialize(Archive& ar) {
+    ar(parts);
+  }
 };
 
 /// The data that the first rank collects from a part at the end.
@@ -80,6 +102,12 @@ class part : public starling::chare<part>, private other_parts {
   starling::task<> step(double longest, starling::callback<part_outcome> done);
   starling::task<> finish(starling::callback<part_outcome> done);
   starling::task<part_state> state();
+  /// Moves to the tree that follows from the tests of all leaves; all parts have sent their leaves
+  /// when `done` is called. `changed` tells whether it is another tree.
+  starling::task<> regrid(std::vector<refinement_rule> rules, level_limits limits,
+                          starling::callback<part_outcome> done);
+  /// Returns the leaves of the present tree.
+  std::vector<node_key> leaves() const;
 
   // Called by the part itself.
   starling::task<verdict> agree_with_all(verdict mine);
@@ -88,6 +116,7 @@ class part : public starling::chare<part>, private other_parts {
   starling::task<> send_message(std::size_t n,
                                 starling::rank_local<std::span<const double>> message);
   starling::task<> receive_message(std::size_t n, starling::rank_local<std::span<double>> message);
+  starling::awaited leaves_from(std::int64_t regrid, moved_leaves message);
 
  private:
   [[nodiscard]] const part_plan& mine() const override { return m_mine; }
@@ -99,6 +128,12 @@ class part : public starling::chare<part>, private other_parts {
                                             starling::stream& at) override;
   [[nodiscard]] starling::borrow_wait<double> borrow(std::size_t n, std::size_t size,
                                                      starling::stream& at) override;
+  starling::task<> move_to(octree next);
+  starling::task<> send_leaves(leaf_sender sender, std::vector<double> own,
+                               std::vector<double> made);
+  [[nodiscard]] starling::chare_channel<double>& channel_of(std::size_t n) {
+    return m_channels[std::size_t(m_mine.halos[n].other)];
+  }
   starling::task<> pass_on(std::optional<starling::future<>> before, std::int64_t count,
                            std::vector<double> amounts);
 
@@ -106,8 +141,9 @@ class part : public starling::chare<part>, private other_parts {
   int m_parts;
   part_plan m_mine;
   starling::element<part> m_self;
-  std::vector<starling::chare_channel<double>> m_channels;  // one for each halo
-  std::unique_ptr<simulation> m_simulation;
+  std::vector<starling::chare_channel<double>> m_channels;  // by part; the own one is not used
+  std::unique_ptr<part_simulation> m_simulation;
+  std::int64_t m_regrids = 0;
   std::array<double, field_count> m_outflow;
   std::int64_t m_accounts = 0;
   std::optional<starling::future<>> m_account;  // the last `account`
@@ -120,8 +156,7 @@ void require_sub_grids(const mesh& grid, int ranks);
 /// Makes a simulation of the whole domain on all ranks of the job, one part on each. Called on the
 /// first rank, in the task that `starling::run` runs; `initial` and `s` must outlive the task.
 /// @throws starling::out_of_memory
-[[nodiscard]] starling::task<std::unique_ptr<simulation>> make_across_ranks(starling::runtime& rt,
-                                                                            const snapshot& initial,
-                                                                            const settings& s);
+[[nodiscard]] starling::task<std::unique_ptr<adaptive_simulation>> make_across_ranks(
+    starling::runtime& rt, const snapshot& initial, const settings& s);
 
 }  // namespace stars

@@ -8,14 +8,13 @@
 #include "mesh/regrid_plan.hpp"
 #include "mesh/transfer_plan.hpp"
 #include "problems/require.hpp"
+#include "problems/test_leaves.hpp"
 #include "transfer/ghosts.hpp"
 #include "transfer/prolongation.hpp"
 #include "transfer/restriction.hpp"
 
 namespace stars {
 namespace {
-
-constexpr std::uint64_t all_cells = ~std::uint64_t{0};
 
 /// A state with the cells that ghosts of leaves are read from: the slots of a plan.
 struct slot_state {
@@ -32,79 +31,17 @@ struct slot_state {
   }
 };
 
-bool any_applies(std::span<const refinement_rule> rules, const std::vector<double>& ghosted_cells) {
-  return needs_refinement(rules.data(), int(rules.size()), ghosted_cells.data());
-}
-
-/// Marks the leaves that are too coarse.
-void mark_coarse_leaves(const snapshot& state, std::span<const refinement_rule> rules,
-                        std::vector<refinement>& marks) {
-  const slot_state slots(state);
-  std::vector<double> u(ghosted.block);
-  for (int n = 0; n < slots.plan.leaves; ++n) {
-    run_loop(ghosts_of(slots.u.data(), slots.plan.view(), n, int(host_vector::size()), u.data()));
-    if (any_applies(rules, u)) marks[std::size_t(n)] = refinement::refine;
-  }
-}
-
-/// The state of all nodes of a tree, by number: interior nodes have the means of their children.
-/// In a balanced tree all neighbours of an interior node are nodes, too.
-class node_state {
- public:
-  explicit node_state(const snapshot& s) : m_state(s), m_u(s.data) {
-    const octree& tree = s.grid.tree();
-    m_u.resize(std::size_t(tree.node_count()) * compact.block);
-    for (int n = 0; n < tree.node_count(); ++n) m_frames.push_back(s.grid.frame_of(n, s.boundary));
-    for (int n = tree.leaf_count(); n < tree.node_count(); ++n)
-      for (int octant = 0; octant < octant_count; ++octant) {
-        const level_link link{n, tree.children(n)[std::size_t(octant)], octant, all_cells};
-        run_loop(restriction{m_u.data(), m_u.data(), &link, 1});
-      }
-  }
-
-  /// Fills an interior node [15][14][14][14] with its ghosts.
-  void fill(int node, std::vector<double>& out) const {
-    const octree& tree = m_state.grid.tree();
-    ghost_source sources[direction_count];
-    for (int d = 0; d < direction_count; ++d) {
-      const ghost_node from = ghost_node_of(tree.key(node), direction_vector(d), m_state.boundary);
-      sources[d] = {tree.find(from.node), {from.rule[0], from.rule[1], from.rule[2]}};
-    }
-    run_loop(ghost_fill{m_u.data(), out.data(), m_frames.data(), sources, node, 1, false,
-                        int(host_vector::size())});
-  }
-
- private:
-  const snapshot& m_state;
-  std::vector<double> m_u;
-  std::vector<subgrid_frame> m_frames;
-};
-
-/// Marks the leaves whose parent would not be too coarse.
-void mark_fine_leaves(const snapshot& state, std::span<const refinement_rule> rules,
-                      std::vector<refinement>& marks) {
-  const octree& tree = state.grid.tree();
-  const node_state nodes(state);
-  std::vector<double> u(ghosted.block);
-  for (int n = tree.leaf_count(); n < tree.node_count(); ++n) {
-    const auto& children = tree.children(n);
-    const bool stays = std::any_of(children.begin(), children.end(), [&](int child) {
-      return !tree.is_leaf(child) || marks[std::size_t(child)] == refinement::refine;
-    });
-    if (stays) continue;
-    nodes.fill(n, u);
-    if (any_applies(rules, u)) continue;
-    for (const int child : children) marks[std::size_t(child)] = refinement::coarsen;
-  }
-}
-
 }  // namespace
 
 std::vector<refinement> find_marks(const snapshot& state, std::span<const refinement_rule> rules) {
-  std::vector<refinement> marks(std::size_t(state.grid.subgrid_count()), refinement::keep);
-  mark_coarse_leaves(state, rules, marks);
-  mark_fine_leaves(state, rules, marks);
-  return marks;
+  const slot_state slots(state);
+  std::vector<leaf_flags> flags(std::size_t(slots.plan.leaves));
+  std::vector<double> u(ghosted.block);
+  for (int n = 0; n < slots.plan.leaves; ++n) {
+    run_loop(ghosts_of(slots.u.data(), slots.plan.view(), n, int(host_vector::size()), u.data()));
+    run_loop(test_leaves{u.data(), rules.data(), &flags[std::size_t(n)], int(rules.size()), 1});
+  }
+  return find_marks(state.grid.tree(), flags);
 }
 
 snapshot on_tree(const snapshot& state, octree next) {

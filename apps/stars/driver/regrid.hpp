@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "mesh/adapt.hpp"
+#include "mesh/leaf_flags.hpp"
 #include "mesh/mesh.hpp"
 #include "problems/problem.hpp"
 
@@ -16,10 +17,7 @@ namespace stars {
 /// layers of cells around it that the rules test.
 constexpr int steps_between_regrids(double cfl) { return static_cast<int>(2.0 / cfl + 0.5); }
 
-/// Returns the mark of each leaf: `refine` if a rule applies to it; `coarsen` if no rule applies to
-/// the mean of it and its seven siblings, which then are one leaf; otherwise `keep`. Before and
-/// after a change of level the same rules are applied to the same cells, so that leaves do not
-/// change to and fro.
+/// Returns the marks of all leaves by the rules of a problem.
 [[nodiscard]] std::vector<refinement> find_marks(const snapshot& state,
                                                  std::span<const refinement_rule> rules);
 

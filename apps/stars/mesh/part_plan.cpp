@@ -223,6 +223,20 @@ std::vector<int> equal_parts(int leaves, int parts) {
   return first;
 }
 
+std::size_t number_rows(const part_plan& at, std::vector<level_link>& restrictions,
+                        std::vector<level_link>& prolongations) {
+  int row = 0;
+  for (level_link& link : restrictions) {
+    link.fine = at.slots[std::size_t(link.fine)];
+    link.coarse = row++;
+  }
+  for (level_link& link : prolongations) {
+    link.coarse = at.slots[std::size_t(link.coarse)];
+    link.fine = row++;
+  }
+  return std::size_t(row);
+}
+
 void to_slots(const part_plan& at, const double* in_order, double* in_slots) {
   for (int k = 0; k < at.count; ++k)
     std::copy_n(in_order + index_type{k} * compact.block, compact.block,

@@ -8,6 +8,7 @@
 #include "hydro/stage.hpp"
 #include "hydro/time_step.hpp"
 #include "hydro/update.hpp"
+#include "problems/test_leaves.hpp"
 #include "transfer/flux_correction.hpp"
 #include "transfer/ghosts.hpp"
 #include "transfer/halo.hpp"
@@ -28,6 +29,7 @@ template struct starling::cuda::instantiate<stars::restriction>;
 template struct starling::cuda::instantiate<stars::prolongation>;
 template struct starling::cuda::instantiate<stars::correct_fluxes>;
 template struct starling::cuda::instantiate<stars::mean_fluxes>;
+template struct starling::cuda::instantiate<stars::test_leaves>;
 template struct starling::cuda::instantiate<stars::scale_speeds>;
 template struct starling::cuda::instantiate<stars::fused_primitives>;
 template struct starling::cuda::instantiate<stars::divergence>;

@@ -23,6 +23,7 @@
 #include "placement/serial.hpp"
 #include "placement/simulation.hpp"
 #include "placement/step.hpp"
+#include "problems/test_leaves.hpp"
 #include "transfer/flux_correction.hpp"
 #include "transfer/ghosts.hpp"
 #include "transfer/prolongation.hpp"
@@ -74,7 +75,7 @@ starling::device& device_for(starling::runtime& rt, const other_parts* others) {
   return all.device(others == nullptr ? 0 : std::size_t(others->mine().number) % all.count());
 }
 
-class resident final : public simulation {
+class resident final : public part_simulation {
  public:
   resident(starling::runtime& rt, snapshot initial, const scheme& numerics,
            const resident_options& how, other_parts* others)
@@ -113,7 +114,7 @@ class resident final : public simulation {
     m_host.data()[clock_entry::stop] = m_state.time + longest;
     std::fill_n(m_host.data() + clock_entry::fault, stage_count, 0.0);
     if (m_fault) co_await agree_on(0.0);
-    if (!std::exchange(m_filled, true)) co_await fill_slots();
+    co_await fill_slots();
     co_await run_step();
     co_await m_main.completion();
     co_await look_for_fault();
@@ -144,6 +145,45 @@ class resident final : public simulation {
   starling::task<snapshot> gather() override {
     co_await bring_back(m_states[0]);
     co_return m_state;
+  }
+
+  starling::task<std::vector<leaf_flags>> test(std::vector<refinement_rule> rules) override {
+    co_await fill_slots();
+    const auto n = std::size_t(count());
+    auto on_device = apps::upload(m_device, m_main, rules);
+    auto flags = m_device.allocate<leaf_flags>(memory_kind::device, n, m_main);
+    auto on_host = m_device.allocate<leaf_flags>(memory_kind::pinned, n);
+    in_batches(0, count(), [&](lane& l, int first, int batch) {
+      submit(stream_of(l), ghosts_from(m_states[0], l, first, batch, false));
+      submit(stream_of(l), test_leaves{l.u.data(), on_device.data(), flags.data() + first,
+                                       int(rules.size()), batch});
+    });
+    m_main.copy(on_host, flags);
+    co_await m_main.completion();
+    std::vector<leaf_flags> in_order;
+    for (const int slot : m_plan.slots) in_order.push_back(on_host.data()[slot]);
+    co_return in_order;
+  }
+
+  starling::task<std::vector<double>> transfer(std::vector<level_link> restrictions,
+                                               std::vector<level_link> prolongations) override {
+    co_await fill_slots();
+    const auto rows = number_rows(m_plan, restrictions, prolongations);
+    const double* u = m_states[0].data();
+    auto first = apps::upload(m_device, m_main, restrictions);
+    auto second = apps::upload(m_device, m_main, prolongations);
+    auto result = m_device.allocate<double>(memory_kind::device, rows * compact.block, m_main);
+    auto on_host = m_device.allocate<double>(memory_kind::pinned, result.size());
+    if (!restrictions.empty())
+      submit(m_main,
+             restriction{u, result.data(), first.data(), int(restrictions.size()), field_set::all});
+    if (!prolongations.empty())
+      submit(m_main, prolongation{u, result.data(), m_frames.data(), m_sources.data(),
+                                  second.data(), int(prolongations.size()), theta_of_refinement,
+                                  m_lanes_per_vector > 1 ? m_lanes_per_vector : 0, false});
+    m_main.copy(on_host, result);
+    co_await m_main.completion();
+    co_return std::vector<double>(on_host.begin(), on_host.end());
   }
 
  private:
@@ -197,6 +237,7 @@ class resident final : public simulation {
 
   /// Fills the slots of other levels and other parts for the first step.
   starling::task<> fill_slots() {
+    if (std::exchange(m_filled, true)) co_return;
     restrict_cells(m_states[0], field_set::all);
     co_await m_halos.exchange_cells(m_main, m_states[0].data(), field_set::all);
     prolong_cells(m_states[0], field_set::all);
@@ -568,9 +609,9 @@ kernel_cut cut_for(kernel_cut wanted, const scheme& numerics, const starling::de
                                                                  : kernel_cut::plain;
 }
 
-std::unique_ptr<simulation> make_resident(starling::runtime& rt, snapshot initial,
-                                          const scheme& numerics, const resident_options& how,
-                                          other_parts* others) {
+std::unique_ptr<part_simulation> make_resident(starling::runtime& rt, snapshot initial,
+                                               const scheme& numerics, const resident_options& how,
+                                               other_parts* others) {
   return std::make_unique<resident>(rt, std::move(initial), numerics, how, others);
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include <starling/core/runtime.hpp>
 #include <starling/core/task.hpp>
@@ -10,7 +11,10 @@
 #include <starling/device/device.hpp>
 
 #include "hydro/scheme.hpp"
+#include "mesh/leaf_flags.hpp"
+#include "mesh/level_link.hpp"
 #include "mesh/mesh.hpp"
+#include "problems/refinement_rule.hpp"
 
 namespace stars {
 
@@ -43,6 +47,21 @@ class simulation {
   virtual starling::task<snapshot> gather() = 0;
 };
 
+/// A simulation of one part of the domain, or of all of it, on one tree. For the next tree there is
+/// another object, to which the state is given. `test` and `transfer` are called after `finish`.
+class part_simulation : public simulation {
+ public:
+  /// Returns the refinement tests of the leaves, in the order of the tree.
+  virtual starling::task<std::vector<leaf_flags>> test(std::vector<refinement_rule> rules) = 0;
+
+  /// Returns sub-grids [links][15][512]: for each of the first links an octant of the coarse
+  /// sub-grid, from the leaf `fine`; for each of the second ones the sub-grid in an octant of the
+  /// leaf `coarse`. Leaves are counted from the first one of this simulation on; the other number
+  /// of a link is not used.
+  virtual starling::task<std::vector<double>> transfer(std::vector<level_link> restrictions,
+                                                       std::vector<level_link> prolongations) = 0;
+};
+
 /// How the work arrays of a sub-grid are allocated in each stage.
 enum class work_memory_kind : std::uint8_t {
   kept,      ///< a fixed number of workspaces, lent to sub-grids
@@ -62,13 +81,12 @@ struct staged_options {
 
 /// Makes a simulation whose state is on the host. In each stage each sub-grid is copied to the
 /// device and its fluxes are copied back, on its own stream or aggregated with other sub-grids.
-/// With `others` it simulates `others->mine()` only: the data of `initial` are in its slots, those
-/// of `gather` in the order of its own sub-grids.
-/// @throws std::invalid_argument unless all sub-grids are of one level
-[[nodiscard]] std::unique_ptr<simulation> make_staged(starling::runtime& rt, snapshot initial,
-                                                      const scheme& numerics,
-                                                      const staged_options& how = {},
-                                                      other_parts* others = nullptr);
+/// With `others` it simulates `others->mine()` only: the data of `initial` and of `gather` are
+/// those of its own leaves, in the order of the tree.
+[[nodiscard]] std::unique_ptr<part_simulation> make_staged(starling::runtime& rt, snapshot initial,
+                                                           const scheme& numerics,
+                                                           const staged_options& how = {},
+                                                           other_parts* others = nullptr);
 
 /// The portion of a step that is launched as one graph.
 enum class capture_kind : std::uint8_t { none, stage, step };
@@ -101,9 +119,10 @@ struct resident_options {
 
 /// Makes a simulation whose state is on the device; `others` as above.
 /// @throws starling::out_of_memory
-[[nodiscard]] std::unique_ptr<simulation> make_resident(starling::runtime& rt, snapshot initial,
-                                                        const scheme& numerics,
-                                                        const resident_options& how = {},
-                                                        other_parts* others = nullptr);
+[[nodiscard]] std::unique_ptr<part_simulation> make_resident(starling::runtime& rt,
+                                                             snapshot initial,
+                                                             const scheme& numerics,
+                                                             const resident_options& how = {},
+                                                             other_parts* others = nullptr);
 
 }  // namespace stars

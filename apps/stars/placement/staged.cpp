@@ -21,6 +21,7 @@
 #include "placement/simulation.hpp"
 #include "placement/step.hpp"
 #include "placement/workspaces.hpp"
+#include "problems/test_leaves.hpp"
 #include "transfer/flux_correction.hpp"
 #include "transfer/ghosts.hpp"
 #include "transfer/prolongation.hpp"
@@ -41,7 +42,7 @@ std::size_t workspaces_for(starling::device& where, const staged_options& how, i
   return std::min<std::size_t>(std::size_t(sub_grids), how.aggregate * (streams + 1));
 }
 
-class staged final : public simulation {
+class staged final : public part_simulation {
  public:
   staged(starling::runtime& rt, snapshot initial, const scheme& numerics, const staged_options& how,
          other_parts* others)
@@ -80,7 +81,7 @@ class staged final : public simulation {
     const std::size_t before = m_running.size();
     // Reserves memory first, so that recording a started task cannot fail.
     m_running.reserve(before + step_list.size() * (m_ready.size() + 2 * halo_count()) + 8);
-    if (!std::exchange(m_uploaded, true)) start_first_fill();
+    start_first_fill();
     for (const step_entry& entry : step_list) start(entry);
     std::exception_ptr failure;
     try {
@@ -113,6 +114,34 @@ class staged final : public simulation {
   starling::task<snapshot> gather() override {
     from_slots(m_plan, m_states[0].data(), m_state.data.data());
     co_return m_state;
+  }
+
+  starling::task<std::vector<leaf_flags>> test(std::vector<refinement_rule> rules) override {
+    co_await fill_slots();
+    const auto n = std::size_t(count());
+    std::vector<leaf_flags> flags(n);
+    std::vector<signal> tasks;
+    for (int k = 0; k < count(); ++k)
+      tasks.push_back(
+          starling::spawn(test_leaf(m_plan.slots[std::size_t(k)], rules, &flags[std::size_t(k)]))
+              .share());
+    co_await wait_all(std::move(tasks));
+    co_return flags;
+  }
+
+  starling::task<std::vector<double>> transfer(std::vector<level_link> restrictions,
+                                               std::vector<level_link> prolongations) override {
+    co_await fill_slots();
+    const auto rows = number_rows(m_plan, restrictions, prolongations);
+    std::vector<double> result(rows * compact.block);
+    const double* u = m_states[0].data();
+    run_loop(restriction{u, result.data(), restrictions.data(), int(restrictions.size()),
+                         field_set::all});
+    std::vector<signal> tasks;
+    for (const level_link& link : prolongations)
+      tasks.push_back(starling::spawn(prolong(&link, u, result.data())).share());
+    co_await wait_all(std::move(tasks));
+    co_return result;
   }
 
   [[nodiscard]] starling::aggregation_statistics aggregated() const override {
@@ -225,6 +254,7 @@ class staged final : public simulation {
 
   /// Fills the slots of other levels and other parts for the first step.
   void start_first_fill() {
+    if (std::exchange(m_uploaded, true)) return;
     std::fill(m_ready.begin(), m_ready.end(), start(upload_frames()));
     double* u = m_states[0].data();
     start_restrictions(u, field_set::all);
@@ -295,6 +325,23 @@ class staged final : public simulation {
   void start_updates(const moment& now) {
     for (int n = 0; n < count(); ++n)
       if (now.stage == 0) m_ready[std::size_t(n)] = start(do_first_update(n, now, m_dt_chosen));
+  }
+
+  starling::task<> fill_slots() {
+    start_first_fill();
+    const std::exception_ptr failure = co_await drain();
+    if (failure) std::rethrow_exception(failure);
+  }
+  starling::task<> test_leaf(int n, std::span<const refinement_rule> rules, leaf_flags* flags) {
+    std::vector<double> u(ghosted.block);
+    run_loop(ghosts_of(m_states[0].data(), m_plan.view(), n, int(host_vector::size()), u.data()));
+    run_loop(test_leaves{u.data(), rules.data(), flags, int(rules.size()), 1});
+    co_return;
+  }
+  starling::task<> prolong(const level_link* link, const double* from, double* to) {
+    run_loop(prolongation{from, to, m_plan.frames.data(), m_plan.sources.data(), link, 1,
+                          theta_of_refinement, int(host_vector::size())});
+    co_return;
   }
 
   void start_restrictions(double* u, field_set fields) {
@@ -531,9 +578,9 @@ class staged final : public simulation {
 
 }  // namespace
 
-std::unique_ptr<simulation> make_staged(starling::runtime& rt, snapshot initial,
-                                        const scheme& numerics, const staged_options& how,
-                                        other_parts* others) {
+std::unique_ptr<part_simulation> make_staged(starling::runtime& rt, snapshot initial,
+                                             const scheme& numerics, const staged_options& how,
+                                             other_parts* others) {
   return std::make_unique<staged>(rt, std::move(initial), numerics, how, others);
 }
 

@@ -10,6 +10,8 @@
 #include <starling/device.hpp>
 
 #include "common/tests/backends.hpp"
+#include "driver/regrid.hpp"
+#include "mesh/regrid_plan.hpp"
 #include "placement/serial.hpp"
 #include "placement/simulation.hpp"
 #include "problems/problems.hpp"
@@ -28,45 +30,47 @@ starling::runtime_options options_for(unsigned workers, const std::string& compl
   return o;
 }
 
-using factory = std::unique_ptr<simulation> (*)(starling::runtime&, const snapshot&, const scheme&);
+using factory = std::unique_ptr<part_simulation> (*)(starling::runtime&, const snapshot&,
+                                                     const scheme&);
 
-std::unique_ptr<simulation> staged(starling::runtime& rt, const snapshot& s, const scheme& n) {
+std::unique_ptr<part_simulation> staged(starling::runtime& rt, const snapshot& s, const scheme& n) {
   return make_staged(rt, s, n);
 }
-std::unique_ptr<simulation> staged_in_fives(starling::runtime& rt, const snapshot& s,
-                                            const scheme& n) {
+std::unique_ptr<part_simulation> staged_in_fives(starling::runtime& rt, const snapshot& s,
+                                                 const scheme& n) {
   return make_staged(rt, s, n, {.aggregate = 5});
 }
-std::unique_ptr<simulation> staged_recycled(starling::runtime& rt, const snapshot& s,
-                                            const scheme& n) {
+std::unique_ptr<part_simulation> staged_recycled(starling::runtime& rt, const snapshot& s,
+                                                 const scheme& n) {
   return make_staged(rt, s, n, {.aggregate = 3, .memory = work_memory_kind::recycled});
 }
-std::unique_ptr<simulation> staged_fresh(starling::runtime& rt, const snapshot& s,
-                                         const scheme& n) {
+std::unique_ptr<part_simulation> staged_fresh(starling::runtime& rt, const snapshot& s,
+                                              const scheme& n) {
   return make_staged(rt, s, n, {.memory = work_memory_kind::fresh});
 }
-std::unique_ptr<simulation> resident(starling::runtime& rt, const snapshot& s, const scheme& n) {
+std::unique_ptr<part_simulation> resident(starling::runtime& rt, const snapshot& s,
+                                          const scheme& n) {
   return make_resident(rt, s, n);
 }
-std::unique_ptr<simulation> resident_in_threes(starling::runtime& rt, const snapshot& s,
-                                               const scheme& n) {
+std::unique_ptr<part_simulation> resident_in_threes(starling::runtime& rt, const snapshot& s,
+                                                    const scheme& n) {
   return make_resident(rt, s, n, {.aggregate = 3});
 }
 
-std::unique_ptr<simulation> resident_plain(starling::runtime& rt, const snapshot& s,
-                                           const scheme& n) {
+std::unique_ptr<part_simulation> resident_plain(starling::runtime& rt, const snapshot& s,
+                                                const scheme& n) {
   return make_resident(rt, s, n, {.aggregate = 5, .cut = kernel_cut::plain});
 }
-std::unique_ptr<simulation> resident_fused(starling::runtime& rt, const snapshot& s,
-                                           const scheme& n) {
+std::unique_ptr<part_simulation> resident_fused(starling::runtime& rt, const snapshot& s,
+                                                const scheme& n) {
   return make_resident(rt, s, n, {.aggregate = 5, .cut = kernel_cut::fused});
 }
-std::unique_ptr<simulation> resident_as_graph(starling::runtime& rt, const snapshot& s,
-                                              const scheme& n) {
+std::unique_ptr<part_simulation> resident_as_graph(starling::runtime& rt, const snapshot& s,
+                                                   const scheme& n) {
   return make_resident(rt, s, n, {.capture = capture_kind::step});
 }
-std::unique_ptr<simulation> resident_as_graphs(starling::runtime& rt, const snapshot& s,
-                                               const scheme& n) {
+std::unique_ptr<part_simulation> resident_as_graphs(starling::runtime& rt, const snapshot& s,
+                                                    const scheme& n) {
   return make_resident(rt, s, n, {.capture = capture_kind::stage, .cut = kernel_cut::fused});
 }
 
@@ -143,6 +147,28 @@ TEST_P(placements, give_the_serial_bits_on_several_levels) {
     ASSERT_FALSE(first.grid.is_uniform());
     expect_same_bits(run(first, scheme_for(first), 2), serial(first, scheme_for(first), 2));
   }
+}
+
+TEST_P(placements, give_the_serial_tests_and_transfers_of_leaves) {
+  const bulge flow(boundary_kind::outflow);
+  const std::vector<refinement_rule> rules = {
+      {field::rho, refinement_measure::relative_difference, 0.09}};
+  const snapshot first = on_levels(boundary_kind::outflow, 1);
+  starling::runtime rt(GetParam().options());
+  const auto sim = GetParam().make(rt, first, scheme_for(first));
+  const auto flags = rt.sync_wait(sim->test(rules));
+  const std::vector<refinement> marks = find_marks(first.grid.tree(), flags);
+  EXPECT_EQ(marks, find_marks(first, rules));
+  octree next = adapt(first.grid.tree(), marks, {1, 3});
+  const regrid_plan plan = plan_regrid(first.grid.tree(), next);
+  ASSERT_FALSE(plan.restrictions.empty() || plan.prolongations.empty());
+  const auto made = rt.sync_wait(sim->transfer(plan.restrictions, plan.prolongations));
+  const snapshot expected = on_tree(first, std::move(next));
+  for (std::size_t k = 0; k < plan.prolongations.size(); ++k)
+    EXPECT_EQ(std::memcmp(&made[(plan.restrictions.size() + k) * compact.block],
+                          &expected.data[expected.index(plan.prolongations[k].fine, 0, {})],
+                          compact.block * sizeof(double)),
+              0);
 }
 
 TEST_P(placements, give_the_serial_bits_of_a_periodic_wave) {
