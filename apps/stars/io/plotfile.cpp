@@ -8,13 +8,13 @@
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <span>
 #include <stdexcept>
 #include <string_view>
 
 #include "io/files.hpp"
 #include "io/names.hpp"
-#include "io/octree.hpp"
 
 namespace stars {
 
@@ -32,18 +32,19 @@ constexpr double dual_energy_switch = 0.001;
 
 using text_buffer = std::back_insert_iterator<std::string>;
 
-/// One level of the octree in the form in which it is written.
-struct plot_level {
-  int number = 0;
-  std::span<const double> data;  // [node][field][z][y][x]
+/// The keys of the tree's nodes by level, in Z-order.
+using levels_of_nodes = std::vector<std::vector<node_key>>;
 
-  [[nodiscard]] std::size_t nodes() const { return data.size() / node_values; }
-  [[nodiscard]] int cells() const { return edge << number; }
-};
+levels_of_nodes levels_of(const octree& tree) {
+  levels_of_nodes levels(std::size_t(tree.finest_level()) + 1);
+  for (int node = 0; node < tree.node_count(); ++node)
+    levels[std::size_t(tree.key(node).level)].push_back(tree.key(node));
+  for (auto& nodes : levels) std::sort(nodes.begin(), nodes.end());
+  return levels;
+}
 
-std::string node_box(std::size_t node) {
-  const triple at = node_key::at(max_level, node).place;
-  const triple low{at.x * edge, at.y * edge, at.z * edge};
+std::string node_box(const node_key& node) {
+  const triple low{node.place.x * edge, node.place.y * edge, node.place.z * edge};
   return fmt::format("(({},{},{}) ({},{},{}) (0,0,0))", low.x, low.y, low.z, low.x + edge - 1,
                      low.y + edge - 1, low.z + edge - 1);
 }
@@ -67,22 +68,15 @@ void add_derived(std::span<double> values, double gamma) {
   }
 }
 
-/// The smallest and largest value of every field of every node, as listed in Cell_H.
-struct extremes {
-  std::string smallest;
-  std::string largest;
-
-  void add_node(std::span<const double> values) {
-    for (std::size_t f = 0; f < written_fields; ++f) {
-      const auto cells = values.subspan(f * node_cells, node_cells);
-      const auto [low, high] = std::minmax_element(cells.begin(), cells.end());
-      fmt::format_to(text_buffer(smallest), "{},", *low);
-      fmt::format_to(text_buffer(largest), "{},", *high);
-    }
-    smallest += '\n';
-    largest += '\n';
+/// Adds the smallest and largest value of every field of a node to the records.
+void add_extremes(plot_records& records, std::span<const double> values) {
+  for (std::size_t f = 0; f < written_fields; ++f) {
+    const auto cells = values.subspan(f * node_cells, node_cells);
+    const auto [low, high] = std::minmax_element(cells.begin(), cells.end());
+    records.smallest.push_back(*low);
+    records.largest.push_back(*high);
   }
-};
+}
 
 void write_text(const fs::path& path, std::string_view text) {
   output_file file(path);
@@ -90,68 +84,102 @@ void write_text(const fs::path& path, std::string_view text) {
   file.close();
 }
 
-/// Writes Cell_D_00000, which contains all grids one after the other, and Cell_H, which lists their
-/// positions.
-void write_level(const fs::path& directory, const plot_level& level, double gamma) {
-  output_file file(directory / "Cell_D_00000");
-  std::string boxes;
-  std::string places;
-  extremes range;
+std::string level_name(std::size_t level) { return fmt::format("Level_{}", level); }
+std::string data_name(std::size_t part) { return fmt::format("Cell_D_{:05}", part); }
+
+/// Writes the grids of one part and level one after the other, and adds them to the records.
+void write_grids(const fs::path& path, const std::vector<int>& numbers, node_means& nodes,
+                 double gamma, plot_records& records) {
+  output_file file(path);
   std::vector<double> values(written_fields * node_cells);
-  for (std::size_t node = 0; node < level.nodes(); ++node) {
-    const auto stored = level.data.subspan(node * node_values, node_values);
+  for (const int node : numbers) {
+    const auto stored = nodes.data(node);
     std::copy(stored.begin(), stored.end(), values.begin());
     add_derived(values, gamma);
-    const std::string box = node_box(node);
-    fmt::format_to(text_buffer(boxes), "{}\n", box);
-    fmt::format_to(text_buffer(places), "FabOnDisk: Cell_D_00000 {}\n", file.position());
-    range.add_node(values);
-    file.write(fmt::format("FAB {}{} {}\n", real_format, box, written_fields));
+    records.offsets.push_back(file.position());
+    add_extremes(records, values);
+    file.write(fmt::format("FAB {}{} {}\n", real_format, node_box(nodes.tree().key(node)),
+                           written_fields));
     file.write(std::span<const double>(values));
   }
   file.close();
-  const std::string extent = fmt::format("{},{}", level.nodes(), written_fields);
-  write_text(
-      directory / "Cell_H",
-      fmt::format("1\n1\n{}\n0\n({} 0\n{})\n{}\n{}\n{}\n{}\n{}\n{}", written_fields, level.nodes(),
-                  boxes, level.nodes(), places, extent, range.smallest, extent, range.largest));
+}
+
+/// The part of the records of a domain's part that belongs to one level.
+struct level_records {
+  std::span<const std::uint64_t> offsets;
+  std::span<const double> smallest, largest;
+
+  level_records(const plot_records& all, std::size_t level) {
+    const auto of_this = all.counts.begin() + std::ptrdiff_t(level);
+    const auto first = std::accumulate(all.counts.begin(), of_this, std::uint64_t{0});
+    offsets = std::span(all.offsets).subspan(first, *of_this);
+    const auto fields = [&](const std::vector<double>& values) {
+      return std::span(values).subspan(first * written_fields, *of_this * written_fields);
+    };
+    smallest = fields(all.smallest);
+    largest = fields(all.largest);
+  }
+};
+
+/// Appends a line of values for each grid.
+void add_rows(std::string& text, std::span<const double> values) {
+  for (std::size_t i = 0; i < values.size(); ++i)
+    fmt::format_to(text_buffer(text), "{},{}", values[i], (i + 1) % written_fields ? "" : "\n");
+}
+
+/// Returns the content of Cell_H, which lists the grids of a level and their positions in files.
+std::string level_header(const std::vector<node_key>& nodes, std::size_t level,
+                         std::span<const plot_records> parts) {
+  std::string boxes, places, smallest, largest;
+  for (const node_key& node : nodes) fmt::format_to(text_buffer(boxes), "{}\n", node_box(node));
+  for (std::size_t part = 0; part < parts.size(); ++part) {
+    const level_records records(parts[part], level);
+    for (const std::uint64_t offset : records.offsets)
+      fmt::format_to(text_buffer(places), "FabOnDisk: {} {}\n", data_name(part), offset);
+    add_rows(smallest, records.smallest);
+    add_rows(largest, records.largest);
+  }
+  const std::string extent = fmt::format("{},{}", nodes.size(), written_fields);
+  return fmt::format("1\n1\n{}\n0\n({} 0\n{})\n{}\n{}\n{}\n{}\n{}\n{}", written_fields,
+                     nodes.size(), boxes, nodes.size(), places, extent, smallest, extent, largest);
 }
 
 /// Appends the grids of a level to the main header: bounds in space, then the path of the data.
-void describe_level(std::string& text, const plot_level& level, const snapshot& state) {
+void describe_level(std::string& text, const std::vector<node_key>& nodes, std::size_t level,
+                    const snapshot& state) {
   const auto out = text_buffer(text);
-  fmt::format_to(out, "{} {} {}\n{}\n", level.number, level.nodes(), state.time, state.step);
-  const double width = 2.0 * state.grid.xscale() / (1 << level.number);
-  for (std::size_t node = 0; node < level.nodes(); ++node) {
-    const triple place = node_key::at(max_level, node).place;
+  fmt::format_to(out, "{} {} {}\n{}\n", level, nodes.size(), state.time, state.step);
+  const double width = 2.0 * state.grid.xscale() / (1 << level);
+  for (const node_key& node : nodes)
     for (int axis = 0; axis < 3; ++axis)
-      fmt::format_to(out, "{} {}\n", -state.grid.xscale() + width * place[axis],
-                     -state.grid.xscale() + width * (place[axis] + 1));
-  }
-  fmt::format_to(out, "Level_{}/Cell\n", level.number);
+      fmt::format_to(out, "{} {}\n", -state.grid.xscale() + width * node.place[axis],
+                     -state.grid.xscale() + width * (node.place[axis] + 1));
+  fmt::format_to(out, "{}/Cell\n", level_name(level));
 }
 
-std::string header(const std::vector<plot_level>& levels, const snapshot& state) {
+std::string main_header(const levels_of_nodes& levels, const snapshot& state) {
   std::string ratios;
   std::string domains;
   std::string steps;
   std::string spacings;
-  for (const plot_level& level : levels) {
-    const int last = level.cells() - 1;
-    const double dx = 2.0 * state.grid.xscale() / level.cells();
-    if (level.number > 0) ratios += "2 ";
-    fmt::format_to(text_buffer(domains), "((0,0,0) ({0},{0},{0}) (0,0,0)) ", last);
+  for (std::size_t level = 0; level < levels.size(); ++level) {
+    const int cells = edge << level;
+    const double dx = 2.0 * state.grid.xscale() / cells;
+    if (level > 0) ratios += "2 ";
+    fmt::format_to(text_buffer(domains), "((0,0,0) ({0},{0},{0}) (0,0,0)) ", cells - 1);
     fmt::format_to(text_buffer(steps), "{} ", state.step);
     fmt::format_to(text_buffer(spacings), "{0} {0} {0}\n", dx);
   }
   const double end = state.grid.xscale();
   std::string text = fmt::format("{}\n{}\n", format_name, written_fields);
   for (const std::string& name : plotfile_fields()) text += name + '\n';
-  fmt::format_to(text_buffer(text), "3\n{}\n{}\n", state.time, levels.back().number);
+  fmt::format_to(text_buffer(text), "3\n{}\n{}\n", state.time, levels.size() - 1);
   fmt::format_to(text_buffer(text), "{0} {0} {0}\n{1} {1} {1}\n", -end, end);
   fmt::format_to(text_buffer(text), "{}\n{}\n{}\n{}", ratios, domains, steps, spacings);
   text += "0\n0\n";  // Cartesian coordinates, no boundary data
-  for (const plot_level& level : levels) describe_level(text, level, state);
+  for (std::size_t level = 0; level < levels.size(); ++level)
+    describe_level(text, levels[level], level, state);
   return text;
 }
 
@@ -191,6 +219,29 @@ void make_directory(const fs::path& path) {
     throw_system_error(path, "create the directory", error.value());
 }
 
+/// Throws unless the records are those of all nodes.
+void check_records(const levels_of_nodes& levels, std::span<const plot_records> parts) {
+  std::vector<std::uint64_t> found(levels.size());
+  for (const plot_records& part : parts) {
+    const auto grids = std::accumulate(part.counts.begin(), part.counts.end(), std::uint64_t{0});
+    if (part.counts.size() != levels.size() || part.offsets.size() != grids ||
+        part.smallest.size() != grids * written_fields ||
+        part.largest.size() != grids * written_fields)
+      throw std::invalid_argument("plotfile: the records of a part are not complete");
+    for (std::size_t level = 0; level < levels.size(); ++level) found[level] += part.counts[level];
+  }
+  for (std::size_t level = 0; level < levels.size(); ++level)
+    if (found[level] != levels[level].size())
+      throw std::invalid_argument(fmt::format("plotfile: records of {} grids on level {}, not {}",
+                                              found[level], level, levels[level].size()));
+}
+
+/// Returns `directory` if a plotfile may be written there.
+const fs::path& checked(const fs::path& directory) {
+  check_replaceable(directory);
+  return directory;
+}
+
 }  // namespace
 
 std::vector<std::string> plotfile_fields() {
@@ -201,29 +252,42 @@ std::vector<std::string> plotfile_fields() {
   return names;
 }
 
+plotfile_writer::plotfile_writer(const fs::path& directory, const snapshot& header)
+    : m_staged(checked(directory)), m_header(header.without_data()) {
+  make_directory(path());
+  for (int level = 0; level <= header.grid.level(); ++level)
+    make_directory(path() / level_name(std::size_t(level)));
+}
+
+void plotfile_writer::commit(std::span<const plot_records> parts) {
+  const levels_of_nodes levels = levels_of(m_header.grid.tree());
+  check_records(levels, parts);
+  for (std::size_t level = 0; level < levels.size(); ++level)
+    write_text(path() / level_name(level) / "Cell_H", level_header(levels[level], level, parts));
+  write_text(path() / metadata_name, metadata(m_header));
+  write_text(path() / "Header", main_header(levels, m_header));
+  m_staged.commit();
+}
+
+plot_records write_plot_part(const fs::path& directory, const snapshot& header, node_means& nodes) {
+  plot_records records;
+  for (int level = 0; level <= header.grid.level(); ++level) {
+    const std::vector<int> numbers = nodes.nodes(level);
+    records.counts.push_back(numbers.size());
+    if (numbers.empty()) continue;
+    const fs::path path =
+        directory / level_name(std::size_t(level)) / data_name(std::size_t(nodes.part()));
+    write_grids(path, numbers, nodes, header.gamma, records);
+  }
+  return records;
+}
+
 void write_plotfile(const fs::path& directory, const snapshot& state) {
   check_snapshot(state);
-  require_uniform(state.grid, "plotfile");
-  check_replaceable(directory);
-  staged_output staged(directory);
-  make_directory(staged.path());
-
-  std::vector<std::vector<double>> coarser;  // finest first
-  std::vector<plot_level> levels{{state.grid.level(), state.data}};
-  for (int number = state.grid.level() - 1; number >= 0; --number) {
-    coarser.push_back(restrict_level(levels.back().data));
-    levels.push_back({number, coarser.back()});
-  }
-  std::reverse(levels.begin(), levels.end());
-
-  for (const plot_level& level : levels) {
-    const fs::path place = staged.path() / fmt::format("Level_{}", level.number);
-    make_directory(place);
-    write_level(place, level, state.gamma);
-  }
-  write_text(staged.path() / metadata_name, metadata(state));
-  write_text(staged.path() / "Header", header(levels, state));
-  staged.commit();
+  plotfile_writer file(directory, state);
+  node_means nodes(state.grid.tree(), state.data);
+  const plot_records records = write_plot_part(file.path(), state, nodes);
+  file.commit(std::span(&records, 1));
 }
 
 }  // namespace stars

@@ -14,7 +14,7 @@
 #include "io/files.hpp"
 #include "io/hdf5_handle.hpp"
 #include "io/names.hpp"
-#include "io/octree.hpp"
+#include "io/node_means.hpp"
 #include "io/restart.hpp"
 
 namespace stars {

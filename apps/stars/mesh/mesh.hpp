@@ -92,6 +92,11 @@ struct snapshot {
   /// [sub-grid][field][z][y][x], interior cells only, x fastest.
   std::vector<double> data;
 
+  /// Returns a copy of everything but the data.
+  snapshot without_data() const {
+    return {grid, time, step, gamma, problem, boundary, outflow, {}};
+  }
+
   static std::size_t size_of(const mesh& grid) {
     return static_cast<std::size_t>(grid.cell_count()) * field_count;
   }

@@ -11,13 +11,14 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
-#include <random>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <system_error>
+#include <utility>
 #include <vector>
 
-#include "io/octree.hpp"
+#include "io/node_means.hpp"
 #include "mesh/mesh.hpp"
 
 namespace stars::testing {
@@ -83,10 +84,11 @@ inline void write_file(const std::filesystem::path& path, const std::string& con
   std::ofstream(path, std::ios::binary) << content;
 }
 
-/// Returns a state in which all numbers are different.
-inline snapshot sample_state(int level) {
+/// Returns a state in which all numbers are different; they depend on their places only. The total
+/// energy exceeds the kinetic energy by far.
+inline snapshot sample_state(mesh grid) {
   snapshot state;
-  state.grid = {level, 1.5};
+  state.grid = std::move(grid);
   state.time = 0.1;
   state.step = 7;
   state.gamma = 7.0 / 5.0;
@@ -94,10 +96,29 @@ inline snapshot sample_state(int level) {
   state.boundary = boundary_kind::reflecting;
   for (std::size_t i = 0; i < state.outflow.size(); ++i) state.outflow[i] = 1.0 / (3.0 + double(i));
   state.data.resize(snapshot::size_of(state.grid));
-  std::mt19937_64 random(11);
-  std::uniform_real_distribution<double> positive(0.5, 2.0);
-  for (double& value : state.data) value = positive(random);
+  for (std::size_t i = 0; i < state.data.size(); ++i) {
+    state.data[i] = 0.5 + double((i * 0x9e3779b97f4a7c15u) >> 11) * 0x1p-53;
+    if (i / node_cells % stored_fields == field::egas) state.data[i] += 10.0;
+  }
   return state;
+}
+inline snapshot sample_state(int level) { return sample_state(mesh(level, 1.5)); }
+
+/// Returns a tree whose leaves are 7 nodes of level 1 and 8 nodes of level 2, in octant 0.
+inline octree two_levels() {
+  std::vector<node_key> leaves;
+  for (int octant = 0; octant < 8; ++octant) {
+    const node_key child = node_key{}.child(octant);
+    if (octant > 0) leaves.push_back(child);
+    for (int k = 0; octant == 0 && k < 8; ++k) leaves.push_back(child.child(k));
+  }
+  return octree(leaves);
+}
+
+/// Returns the data of a run of leaves.
+inline std::span<const double> data_of(const snapshot& state, int first, int count) {
+  return std::span(state.data)
+      .subspan(std::size_t(first) * node_values, std::size_t(count) * node_values);
 }
 
 /// Returns whether all bits are equal, so that a NaN equals itself and -0 differs from 0.

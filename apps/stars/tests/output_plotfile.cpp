@@ -2,8 +2,10 @@
 // The text and binary content of a plotfile, and errors when it cannot be written.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdint>
 #include <cstring>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -13,7 +15,7 @@
 #include <vector>
 
 #include "io/files.hpp"
-#include "io/octree.hpp"
+#include "io/node_means.hpp"
 #include "io/plotfile.hpp"
 #include "tests/output_fixture.hpp"
 
@@ -47,31 +49,6 @@ std::vector<double> grid_values(const fs::path& level, std::size_t grid) {
   EXPECT_LE(start + values.size() * sizeof(double), content.size());
   std::memcpy(values.data(), content.data() + start, values.size() * sizeof(double));
   return values;
-}
-
-TEST(restrict_level, takes_the_mean_of_the_children_in_their_octant) {
-  const snapshot state = sample_state(1);
-  const auto coarse = restrict_level(state.data);
-  ASSERT_EQ(coarse.size(), node_values);
-  // Cell (6, 1, 2) of field 3 lies in child 1 (upper in x only), in its cells (4..5, 2..3, 4..5).
-  double sum = 0.0;
-  for (std::size_t z = 4; z < 6; ++z)
-    for (std::size_t y = 2; y < 4; ++y)
-      for (std::size_t x = 4; x < 6; ++x)
-        sum += state.data[node_values + 3 * node_cells + x + 8 * (y + 8 * z)];
-  EXPECT_NEAR(coarse[3 * node_cells + 6 + 8 * (1 + 8 * 2)], sum / 8.0, 1e-15);
-}
-
-TEST(restrict_level, gives_a_mirrored_state_the_mirrored_bits) {
-  const snapshot state = sample_state(1);
-  std::vector<double> mirrored(state.data.size());
-  for (std::size_t i = 0; i < mirrored.size(); ++i) {
-    const std::size_t node = i / node_values;
-    mirrored[i] = state.data[(node ^ 1) * node_values + ((i % node_values) ^ 7)];
-  }
-  const auto one = restrict_level(state.data);
-  const auto other = restrict_level(mirrored);
-  for (std::size_t i = 0; i < one.size(); ++i) ASSERT_TRUE(same_bits(one[i], other[i ^ 7]));
 }
 
 TEST(plotfile, header_describes_every_level) {
@@ -127,7 +104,8 @@ TEST(plotfile, covers_the_domain_with_restricted_values_on_level_0) {
   const snapshot state = sample_state(2);
   write_plotfile(scratch / "plt", state);
   const auto values = grid_values(scratch / "plt/Level_0", 0);
-  const auto expected = restrict_level(restrict_level(state.data));
+  node_means nodes(state.grid.tree(), state.data);
+  const auto expected = nodes.data(state.grid.tree().root());
   for (std::size_t i = 0; i < node_values; ++i) ASSERT_TRUE(same_bits(values[i], expected[i]));
 }
 
@@ -232,19 +210,51 @@ TEST(plotfile, needs_a_directory_to_write_to) {
   EXPECT_THROW(write_plotfile(scratch / "file/plt", sample_state(0)), output_error);
 }
 
-TEST(plotfile, refuses_sub_grids_of_several_levels) {
+TEST(plotfile, has_the_nodes_of_each_level_as_grids) {
   const scratch_directory scratch;
-  snapshot state = sample_state(0);
-  std::vector<node_key> leaves;
-  for (int octant = 0; octant < 8; ++octant) {
-    const node_key child = node_key{}.child(octant);
-    if (octant > 0) leaves.push_back(child);
-    for (int k = 0; octant == 0 && k < 8; ++k) leaves.push_back(child.child(k));
+  const snapshot state = sample_state(mesh(two_levels(), 1.5));
+  write_plotfile(scratch / "plt", state);
+  const auto lines = lines_of(scratch / "plt/Header");
+  EXPECT_EQ(lines[23], "2");  // finest level
+  EXPECT_EQ(lines[27],
+            "((0,0,0) (7,7,7) (0,0,0)) ((0,0,0) (15,15,15) (0,0,0)) "
+            "((0,0,0) (31,31,31) (0,0,0)) ");
+  for (const char* grids : {"0 1 0.1", "1 8 0.1", "2 8 0.1"})
+    EXPECT_EQ(std::count(lines.begin(), lines.end(), grids), 1) << grids;
+  EXPECT_EQ(lines_of(scratch / "plt/Level_2/Cell_H")[12], "((8,8,8) (15,15,15) (0,0,0))");
+  node_means nodes(state.grid.tree(), state.data);
+  for (int level = 0; level <= 2; ++level) {
+    const auto numbers = nodes.nodes(level);
+    const auto folder = scratch / ("plt/Level_" + std::to_string(level));
+    for (std::size_t grid = 0; grid < numbers.size(); ++grid) {
+      const auto values = grid_values(folder, grid);
+      const auto expected = nodes.data(numbers[grid]);
+      for (std::size_t i = 0; i < node_values; ++i)
+        ASSERT_TRUE(same_bits(values[i], expected[i])) << level << ' ' << grid << ' ' << i;
+    }
   }
-  state.grid = {octree(leaves), 1.0};
-  state.data.resize(snapshot::size_of(state.grid), 1.0);
-  EXPECT_THROW(write_plotfile(scratch / "plt", state), std::invalid_argument);
-  EXPECT_TRUE(scratch.names().empty());
+}
+
+/// Returns the FNV-1a hash of the bytes of files.
+std::uint64_t digest(const fs::path& folder, const std::vector<std::string>& names) {
+  std::uint64_t hash = 0xcbf29ce484222325u;
+  for (const std::string& name : names)
+    for (const char byte : read_file(folder / name))
+      hash = (hash ^ static_cast<unsigned char>(byte)) * 0x100000001b3u;
+  return hash;
+}
+
+TEST(plotfile, has_the_same_bytes_as_those_of_earlier_versions_on_a_uniform_mesh) {
+  const scratch_directory scratch;
+  snapshot state = sample_state(1);
+  const std::vector<std::string> names = {
+      "Header",         "Level_0/Cell_H",       "Level_0/Cell_D_00000",
+      "Level_1/Cell_H", "Level_1/Cell_D_00000", "stars.json"};
+  write_plotfile(scratch / "plt", state);
+  EXPECT_EQ(digest(scratch / "plt", names), 0x6dd098aad3577eceu);
+  state.data[0] = std::nextafter(state.data[0], 1.0);
+  write_plotfile(scratch / "plt", state);
+  EXPECT_NE(digest(scratch / "plt", names), 0x6dd098aad3577eceu);
 }
 
 TEST(plotfile, refuses_data_that_do_not_fit_the_mesh) {
