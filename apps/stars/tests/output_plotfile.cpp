@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -14,9 +15,11 @@
 #include <string>
 #include <vector>
 
+#include "driver/regrid.hpp"
 #include "io/files.hpp"
 #include "io/node_means.hpp"
 #include "io/plotfile.hpp"
+#include "problems/problems.hpp"
 #include "tests/output_fixture.hpp"
 
 namespace stars::testing {
@@ -33,22 +36,29 @@ std::vector<std::string> lines_of(const fs::path& path) {
   return out;
 }
 
-/// Returns the values of one grid, found through Cell_H as a reader does: [field][z][y][x].
+/// Returns the values of all grids of a level, found through Cell_H as a reader does:
+/// [grid][field][z][y][x].
+std::vector<std::vector<double>> grids_of(const fs::path& level) {
+  const std::string content = read_file(level / "Cell_D_00000");
+  std::vector<std::vector<double>> grids;
+  for (const std::string& line : lines_of(level / "Cell_H")) {
+    if (!line.starts_with("FabOnDisk: ")) continue;
+    std::istringstream place(line);
+    std::string label, name;
+    std::size_t offset = 0;
+    place >> label >> name >> offset;
+    EXPECT_EQ(name, "Cell_D_00000");
+    const std::size_t start = content.find('\n', offset) + 1;
+    grids.emplace_back(written_fields * node_cells);
+    const std::size_t size = grids.back().size() * sizeof(double);
+    EXPECT_LE(start + size, content.size());
+    std::memcpy(grids.back().data(), content.data() + start, size);
+  }
+  return grids;
+}
+
 std::vector<double> grid_values(const fs::path& level, std::size_t grid) {
-  std::vector<std::string> places;
-  for (const std::string& line : lines_of(level / "Cell_H"))
-    if (line.starts_with("FabOnDisk: ")) places.push_back(line);
-  std::istringstream place(places.at(grid));
-  std::string label;
-  std::string name;
-  std::size_t offset = 0;
-  place >> label >> name >> offset;
-  const std::string content = read_file(level / name);
-  const std::size_t start = content.find('\n', offset) + 1;
-  std::vector<double> values(written_fields * node_cells);
-  EXPECT_LE(start + values.size() * sizeof(double), content.size());
-  std::memcpy(values.data(), content.data() + start, values.size() * sizeof(double));
-  return values;
+  return grids_of(level).at(grid);
 }
 
 TEST(plotfile, header_describes_every_level) {
@@ -225,14 +235,41 @@ TEST(plotfile, has_the_nodes_of_each_level_as_grids) {
   node_means nodes(state.grid.tree(), state.data);
   for (int level = 0; level <= 2; ++level) {
     const auto numbers = nodes.nodes(level);
-    const auto folder = scratch / ("plt/Level_" + std::to_string(level));
+    const auto grids = grids_of(scratch / ("plt/Level_" + std::to_string(level)));
+    ASSERT_EQ(grids.size(), numbers.size());
     for (std::size_t grid = 0; grid < numbers.size(); ++grid) {
-      const auto values = grid_values(folder, grid);
       const auto expected = nodes.data(numbers[grid]);
       for (std::size_t i = 0; i < node_values; ++i)
-        ASSERT_TRUE(same_bits(values[i], expected[i])) << level << ' ' << grid << ' ' << i;
+        ASSERT_TRUE(same_bits(grids[grid][i], expected[i])) << level << ' ' << grid << ' ' << i;
     }
   }
+}
+
+/// Returns the path of the plotfile that the Python tests read; without them, a temporary one.
+fs::path path_for_readers(const scratch_directory& scratch) {
+  const char* wanted = std::getenv("STARS_WRITE_PLOTFILE");
+  return wanted == nullptr ? scratch / "plt" : fs::path(wanted);
+}
+
+TEST(plotfile, of_a_blast_on_several_levels_has_its_energy_in_the_leaves) {
+  const scratch_directory scratch;
+  const fs::path path = path_for_readers(scratch);
+  const snapshot state = initial_state(*blast_problem(3), {1, 3});
+  write_plotfile(path, state);
+  const octree& tree = state.grid.tree();
+  node_means nodes(tree, state.data);
+  double energy = 0.0;
+  for (int level = 1; level <= 3; ++level) {
+    const auto numbers = nodes.nodes(level);
+    const auto grids = grids_of(path / ("Level_" + std::to_string(level)));
+    for (std::size_t grid = 0; grid < numbers.size(); ++grid) {
+      if (!tree.is_leaf(numbers[grid])) continue;
+      const double dx = state.grid.frame_of(numbers[grid], state.boundary).dx();
+      for (std::size_t i = 0; i < node_cells; ++i)
+        energy += grids[grid][field::egas * node_cells + i] * dx * dx * dx;
+    }
+  }
+  EXPECT_NEAR(energy, 1.0, 1e-12);
 }
 
 /// Returns the FNV-1a hash of the bytes of files.

@@ -135,7 +135,7 @@ def _along_x(figure, cell, file, data, exact, ylabel, exact_label):
     """Draws the profile of all cells along x; the panel below is for their distance from the exact
     averages."""
     upper, lower = _two_rows(figure, cell)
-    x = np.broadcast_to(file.centres(), data.shape)
+    x = np.broadcast_to(file.leaves.coordinate(0), data.shape)
     _scatter(upper, *_distinct(x, data), "all cells")
     upper.plot(*exact, label=exact_label, **EXACT)
     upper.set(ylabel=ylabel, xlim=(file.lo[0], file.hi[0]))
@@ -156,8 +156,9 @@ def _error_panel(lower, x, error):
 
 
 def _sod(figure, grid, file, options):
-    density = file.field(judge.DENSITY)
-    _slice(figure, figure.add_subplot(grid[0]), file, density, "density", file.hi[0], "viridis")
+    plane = file.field(judge.DENSITY)
+    _slice(figure, figure.add_subplot(grid[0]), file, plane, "density", file.hi[0], "viridis")
+    density = file.leaves.field(judge.DENSITY)
     problem = riemann_problem(gamma=float(file.metadata.get("gamma", 1.4)))
     if not file.time > 0.0:
         raise bad_plotfile(f"{file.path}: time {file.time}; the Sod solution needs a time > 0")
@@ -172,10 +173,11 @@ def _sod(figure, grid, file, options):
 
 def _linear_wave(figure, grid, file, options):
     amplitude = options.amplitude
-    wave = (file.field(judge.DENSITY) - 1.0) / amplitude
+    plane = (file.field(judge.DENSITY) - 1.0) / amplitude
     label = "(density − 1) / amplitude"
     left = figure.add_subplot(grid[0])
-    _slice(figure, left, file, wave, label, file.hi[0], "RdBu_r", symmetric=True)
+    _slice(figure, left, file, plane, label, file.hi[0], "RdBu_r", symmetric=True)
+    wave = (file.leaves.field(judge.DENSITY) - 1.0) / amplitude
     x = np.linspace(file.lo[0], file.hi[0], 1001)
     phase = 2.0 * np.pi * (x - file.time) / (file.hi[0] - file.lo[0])
     panel = (file, wave, (x, np.sin(phase)), label, "exact solution")

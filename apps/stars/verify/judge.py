@@ -20,8 +20,7 @@ BLAST_RADIUS = 0.109375
 def total(file, name):
     """Returns the integral of a conserved field over the domain plus the outflow; the sum over the
     cells is correctly rounded."""
-    inside = math.fsum(file.field(name).ravel() * file.cell_volume())
-    return inside + _outflow(file, name)
+    return file.leaves.integral(file.leaves.field(name)) + _outflow(file, name)
 
 
 def _outflow(file, name):
@@ -46,48 +45,64 @@ def cube_symmetries():
             yield axes, tuple(axis for axis in range(3) if flips[axis])
 
 
-def asymmetry(data):
+def asymmetry(file, name):
     """Returns the largest |u - T u| over the cube's symmetries T relative to the mean of |u|, and
-    that T."""
-    scale = np.abs(data).mean()
+    that T; infinity if the leaves are not symmetric."""
+    leaves = file.leaves
+    data, place = leaves.field(name), leaves.place[:, ::-1]  # z, y, x, as the axes of arrays
+    scale, order = leaves.mean(np.abs(data)), _order(leaves.level, place)
     worst, where = 0.0, None
     for axes, flips in cube_symmetries():
-        difference = np.abs(data - np.flip(np.transpose(data, axes), flips)).max() / scale
+        turned = place[:, axes].copy()
+        for axis in flips:
+            turned[:, axis] = (1 << leaves.level) - 1 - turned[:, axis]
+        images = _order(leaves.level, turned)
+        if not np.array_equal(turned[images], place[order]):
+            return math.inf, (axes, flips)
+        image = np.transpose(data[images], (0, *(1 + axis for axis in axes)))
+        image = np.flip(image, [1 + axis for axis in flips])
+        difference = np.abs(data[order] - image).max() / scale
         if not difference <= worst:
             worst, where = float(difference), (axes, flips)
     return worst, where
 
 
-def l1_norm(data, exact):
-    """Returns the sum of |u - exact| dV / V on a uniform mesh."""
-    return math.fsum(np.abs(data - exact).ravel()) / data.size
+def _order(level, place):
+    """Returns the order of leaves by level, then by place."""
+    return np.lexsort((*place.T, level))
+
+
+def l1_norm(file, data, exact):
+    """Returns the integral of |u - exact| over the domain divided by its volume; both are arrays by
+    leaf."""
+    return file.leaves.mean(np.abs(data - exact))
 
 
 def sod_exact(file, normal):
-    """Returns cell averages of the exact Sod density; the diaphragm passes through the origin with
-    `normal` (x, y, z)."""
+    """Returns cell averages of the exact Sod density by leaf; the diaphragm passes through the
+    origin with `normal` (x, y, z)."""
     problem = riemann_problem(gamma=float(file.metadata.get("gamma", 1.4)))
     direction = np.asarray(normal, dtype=float)
     direction /= np.linalg.norm(direction)
-    if np.count_nonzero(direction) == 1:
-        axis = int(np.flatnonzero(direction)[0])
-        line = problem.density_average(file.edges(), file.time)
-        line = line if direction[axis] > 0 else line[::-1]
-        shape = [1, 1, 1]
-        shape[2 - axis] = line.size
-        return np.broadcast_to(line.reshape(shape), (line.size,) * 3)
-    return _sod_oblique(file, problem, direction)
+    if np.count_nonzero(direction) != 1:
+        return _sod_oblique(file, problem, direction)
+    axis = int(np.flatnonzero(direction)[0])
+    order = 1 if direction[axis] > 0 else -1
+    return file.leaves.of_lines(
+        axis, lambda edges: problem.density_average(edges, file.time)[::order]
+    )
 
 
 def _sod_oblique(file, problem, direction, samples=8):
     """Averages over samples^3 points per cell: an oblique normal has no simple integral."""
-    dx = file.edges()[1] - file.edges()[0]
-    offset = ((np.arange(samples) + 0.5) / samples - 0.5) * dx
-    z, y, x = np.meshgrid(*[file.centres()] * 3, indexing="ij")
+    leaves = file.leaves
+    x, y, z = (leaves.coordinate(axis) for axis in range(3))
     distance = direction[0] * x + direction[1] * y + direction[2] * z
+    offset = (np.arange(samples) + 0.5) / samples - 0.5
+    dx = leaves.dx[:, None, None, None]
     out = np.zeros_like(distance)
     for point in itertools.product(offset, repeat=3):
-        out += problem.density((distance + np.dot(direction, point)) / file.time)
+        out += problem.density((distance + np.dot(direction, point) * dx) / file.time)
     return out / samples**3
 
 
@@ -98,7 +113,7 @@ def _require_time(file):
 
 def sod_l1(file, normal=(1.0, 0.0, 0.0)):
     _require_time(file)
-    return l1_norm(file.field(DENSITY), sod_exact(file, normal))
+    return l1_norm(file, file.leaves.field(DENSITY), sod_exact(file, normal))
 
 
 def sod_reference_norm(file):
@@ -112,6 +127,8 @@ def sod_reference_norm(file):
     _require_time(file)
     most = file.cells // 2  # both set-ups of Octo-Tiger have two sub-grids along an edge
     problem = riemann_problem(gamma=float(file.metadata.get("gamma", 1.4)))
+    if not file.is_uniform:
+        raise bad_plotfile(f"{file.path}: Octo-Tiger's norm is defined for cells of one size only")
     density = file.field(DENSITY)
     if not np.array_equal(density, np.broadcast_to(density[:1, :1], density.shape)):
         raise bad_plotfile(f"{file.path}: the density varies across the tube")
@@ -136,23 +153,24 @@ def _settled(problem, time, centre, dx, value, most):
 
 
 def linear_wave_exact(file, amplitude, speed=1.0, axis=0):
-    """Returns one right-going wavelength across the domain: a sine at time 0, mean density 1."""
-    line = linear_wave_average(
-        file.edges(),
-        file.time,
-        amplitude=amplitude,
-        speed=speed,
-        wavelength=file.hi[0] - file.lo[0],
+    """Returns one right-going wavelength across the domain by leaf: a sine at time 0, mean density
+    1."""
+    return file.leaves.of_lines(
+        axis,
+        lambda edges: linear_wave_average(
+            edges,
+            file.time,
+            amplitude=amplitude,
+            speed=speed,
+            wavelength=file.hi[0] - file.lo[0],
+        ),
     )
-    shape = [1, 1, 1]
-    shape[2 - axis] = line.size
-    return np.broadcast_to(line.reshape(shape), (line.size,) * 3)
 
 
 def linear_wave_l1(file, amplitude=1e-6, speed=1.0, axis=0):
     """Returns the density L1 in units of the amplitude: 0 is exact, 2/pi a wave that vanished."""
     exact = linear_wave_exact(file, amplitude, speed, axis)
-    return l1_norm(file.field(DENSITY), exact) / amplitude
+    return l1_norm(file, file.leaves.field(DENSITY), exact) / amplitude
 
 
 def blast_time(file, offset=None, radius=BLAST_RADIUS):
@@ -163,12 +181,16 @@ def blast_time(file, offset=None, radius=BLAST_RADIUS):
 
 
 def density_on(file, cells):
-    """Returns the cell averages of the density on a mesh of cells³ cells, at most as fine as that
-    of the file."""
-    n, rest = divmod(file.cells, cells)
-    if n == 0 or rest != 0:
+    """Returns the cell averages of the density on a mesh of cells³ cells, which must be that of one
+    of the file's levels."""
+    if cells not in [level.cells for level in file.levels]:
         raise bad_plotfile(f"{file.path}: {file.cells}³ cells do not merge into {cells}³")
-    return file.field(DENSITY).reshape(cells, n, cells, n, cells, n).mean(axis=(1, 3, 5))
+    return file.leaves.averages(file.leaves.field(DENSITY), cells)
+
+
+def _mesh_l1(data, exact):
+    """Returns the sum of |u - exact| dV / V on a mesh of equal cells."""
+    return math.fsum(np.abs(data - exact).ravel()) / data.size
 
 
 def blast_l1(file, time, gamma=None, energy=1.0, cells=None):
@@ -177,7 +199,7 @@ def blast_l1(file, time, gamma=None, energy=1.0, cells=None):
     gamma = float(file.metadata.get("gamma", 1.4)) if gamma is None else gamma
     cells = cells or file.cells
     exact = sedov_solution(gamma).density_average(cells, file.hi[0], time, energy)
-    return l1_norm(density_on(file, cells), exact)
+    return _mesh_l1(density_on(file, cells), exact)
 
 
 def ball_l1(file, radius, gamma=None, energy=1.0, cells=None, samples=4):
@@ -196,7 +218,7 @@ def ball_l1(file, radius, gamma=None, energy=1.0, cells=None, samples=4):
         exact[k] = fine.reshape(samples, half, samples, half, samples).mean(axis=(0, 2, 4))
     for axis in range(3):
         exact = np.concatenate([np.flip(exact, axis), exact], axis)
-    return l1_norm(density_on(file, cells), exact)
+    return _mesh_l1(density_on(file, cells), exact)
 
 
 @functools.lru_cache(maxsize=4)

@@ -5,13 +5,17 @@ It is written from the format alone and shares no code with the writer, so it de
 the writer. Every fault of a file becomes a `bad_plotfile` that names the file and the fault.
 """
 
+import functools
 import json
 import math
+import mmap
 import re
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from errors import bad_plotfile
+from leaves import leaves
 
 METADATA_NAME = "stars.json"
 _INTEGERS = re.compile(r"-?\d+")
@@ -19,10 +23,6 @@ _FAB_HEADER = re.compile(
     rb"FAB \(\((\d+), \(([\d ]+)\)\),\((\d+), \(([\d ]+)\)\)\)"
     rb"\(\(([-\d,]+)\) \(([-\d,]+)\) \(([-\d,]+)\)\) (\d+)\n"
 )
-
-
-class bad_plotfile(Exception):
-    """Raised if the file is not a plotfile, is damaged, or lacks a requested part."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +49,11 @@ class level_info:
     step: int
     boxes: list
     directory: Path
+
+    @property
+    def cells(self):
+        """The number of cells along an edge of the domain."""
+        return self.domain.shape[2]
 
 
 class _lines:
@@ -93,7 +98,9 @@ def _boxes(text):
 
 
 class plotfile:
-    """An open plotfile: `time`, `step`, `names`, `levels`, `metadata` and `field(name, level)`."""
+    """An open plotfile: `time`, `step`, `names`, `levels`, `metadata`, `leaves` (the state),
+    `grids(name, level)` (as stored) and `field(name, level)` (the domain as one array). Files are
+    mapped into memory; only the requested fields are read."""
 
     def __init__(self, path):
         self.path = Path(path)
@@ -101,7 +108,7 @@ class plotfile:
             raise bad_plotfile(f"{self.path}: not a plotfile (a directory with a file 'Header')")
         self._read_header(_lines(self.path / "Header"))
         self.metadata = self._read_metadata()
-        self._cache = {}
+        self._fields, self._levels = {}, {}
 
     def _read_header(self, text):
         version = text.line("the format name")
@@ -166,60 +173,91 @@ class plotfile:
 
     @property
     def cells(self):
-        """The number of cells along an edge of the finest level."""
-        return self.levels[-1].domain.shape[2]
+        """The number of cells along an edge of the domain on the finest level."""
+        return self.levels[-1].cells
+
+    @property
+    def is_uniform(self):
+        """Whether all leaves are of one level."""
+        return len(self.levels[-1].boxes) == len(self.leaves)
+
+    @functools.cached_property
+    def leaves(self):
+        """The cells of the state, as a `leaves`."""
+        return leaves(self)
 
     def cell_volume(self, level=-1):
         return math.prod(self.levels[level].dx)
 
     def edges(self, level=-1):
         """Returns the cell boundaries along x."""
-        n = self.levels[level].domain.shape[2]
+        n = self.levels[level].cells
         return self.lo[0] + (self.hi[0] - self.lo[0]) / n * np.arange(n + 1)
 
     def centres(self, level=-1):
         edges = self.edges(level)
         return 0.5 * (edges[1:] + edges[:-1])
 
+    def grids(self, name, level, which=None):
+        """Returns the values of a field in the grids of a level as stored, [grid][z][y][x]: of all
+        grids, or of those with the numbers `which`. All grids must have one size."""
+        stored = self._stored(range(len(self.levels))[level])
+        number = self._number(name)
+        return np.stack([stored[i][number] for i in (range(len(stored)) if which is None else which)])
+
     def field(self, name, level=-1):
-        """Returns the whole domain of one level as an array [z][y][x]."""
+        """Returns a field in the whole domain as an array [z][y][x] of the cells of a level, which
+        is cached. Where the level has no grids, the values of coarser grids are repeated."""
+        level = range(len(self.levels))[level]
+        number = self._number(name)
+        if (level, number) not in self._fields:
+            self._fields[level, number] = self._assembled(name, level)
+        return self._fields[level, number]
+
+    def _number(self, name):
         if name not in self.names:
             known = " ".join(self.names)
             raise bad_plotfile(f"{self.path}: no field '{name}' (it has: {known})")
-        return self.all_fields(level)[self.names.index(name)]
+        return self.names.index(name)
 
-    def all_fields(self, level=-1):
-        """Returns all fields of one level as an array [field][z][y][x], which is cached."""
-        level = range(len(self.levels))[level]
-        if level not in self._cache:
-            self._cache[level] = self._load(self.levels[level])
-        return self._cache[level]
-
-    def _load(self, info):
-        data = np.full((len(self.names), *info.domain.shape), np.nan)
+    def _assembled(self, name, level):
+        info, number = self.levels[level], self._number(name)
         covered = np.zeros(info.domain.shape, dtype=bool)
-        contents = {}
-        for cells, name, offset in self._grids(info):
-            if name not in contents:
-                contents[name] = self._bytes(info.directory / name)
+        data = np.empty(info.domain.shape)
+        for cells, values in zip(info.boxes, self._stored(level)):
             where = cells.slices(info.domain.lo)
             if any(s.start < 0 or s.stop > n for s, n in zip(where, info.domain.shape)):
-                raise bad_plotfile(f"{info.directory / name}: a grid lies outside the domain")
+                raise bad_plotfile(f"{info.directory}: a grid lies outside the domain")
             if covered[where].any():
-                raise bad_plotfile(f"{info.directory / name}: two grids overlap at {cells}")
+                raise bad_plotfile(f"{info.directory}: two grids overlap at {cells}")
             covered[where] = True
-            data[(slice(None), *where)] = self._fab(
-                contents[name], offset, cells, info.directory / name
-            )
-        if not covered.all():
-            raise bad_plotfile(f"{info.directory}: the grids do not cover the domain")
-        return data
+            data[where] = values[number]
+        if covered.all():
+            return data
+        self.leaves  # noqa: B018  (checks that the grids are those of an octree)
+        coarse = self._assembled(name, level - 1)
+        return np.where(covered, data, coarse.repeat(2, 0).repeat(2, 1).repeat(2, 2))
+
+    def _stored(self, level):
+        """Returns the grids of a level, arrays [field][z][y][x] in mapped memory."""
+        if level not in self._levels:
+            self._levels[level] = self._open(self.levels[level])
+        return self._levels[level]
+
+    def _open(self, info):
+        contents, found = {}, []
+        for cells, name, offset in self._grids(info):
+            if name not in contents:
+                contents[name] = self._mapped(info.directory / name)
+            found.append(self._fab(contents[name], offset, cells, info.directory / name))
+        return found
 
     @staticmethod
-    def _bytes(path):
+    def _mapped(path):
         try:
-            return path.read_bytes()
-        except OSError as error:
+            with open(path, "rb") as file:
+                return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        except (OSError, ValueError) as error:
             raise bad_plotfile(f"{path}: cannot read: {error}") from error
 
     def _grids(self, info):
@@ -237,6 +275,8 @@ class plotfile:
         text.line("the closing parenthesis")
         if boxes != info.boxes or text.integer("the grid count") != count:
             raise text.fault("the boxes differ from those of the main header")
+        if len(set(boxes)) < count:
+            raise text.fault("two grids overlap: a box is listed twice")
         for cells in boxes:
             words = text.line("the place of a grid").split()
             if len(words) != 3 or words[0] != "FabOnDisk:" or not words[2].isdigit():

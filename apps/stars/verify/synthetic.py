@@ -26,17 +26,22 @@ def restrict(data):
     return data.reshape(f, n, 2, n, 2, n, 2).mean(axis=(2, 4, 6))
 
 
-def write(path, fields, *, time=0.0, step=0, xscale=1.0, **metadata):
-    """Writes {name: array [z][y][x]} as a plotfile of 8^3 grids with all coarser levels."""
+def write(path, fields, *, time=0.0, step=0, xscale=1.0, unrefined=(), **metadata):
+    """Writes {name: array [z][y][x]} as a plotfile of 8^3 grids with all coarser levels.
+
+    The nodes in `unrefined`, each (level, x, y, z), are leaves: the finer grids inside them are
+    left out.
+    """
     path = Path(path)
     data = np.stack(list(fields.values()))
     levels = [data]
     while levels[0].shape[1] > EDGE:
         levels.insert(0, restrict(levels[0]))
+    grids = [_grids(number, level, unrefined) for number, level in enumerate(levels)]
     path.mkdir(parents=True)
     for number, level in enumerate(levels):
-        _write_level(path / f"Level_{number}", level)
-    header = _header(list(fields), levels, time, step, xscale)
+        _write_level(path / f"Level_{number}", level, grids[number])
+    header = _header(list(fields), levels, grids, time, step, xscale)
     (path / "Header").write_text("\n".join(header) + "\n")
     record = {"problem": "blast", "gamma": 1.4, "time": time, "step": step, **metadata}
     record.setdefault("outflow", dict.fromkeys(CONSERVED, 0.0))
@@ -44,12 +49,19 @@ def write(path, fields, *, time=0.0, step=0, xscale=1.0, **metadata):
     return path
 
 
-def _grids(level):
-    n = level.shape[1]
-    for z in range(0, n, EDGE):
-        for y in range(0, n, EDGE):
-            for x in range(0, n, EDGE):
-                yield x, y, z
+def _grids(number, level, unrefined):
+    """Returns the origins (x, y, z) of the grids of a level, in cells."""
+    starts = range(0, level.shape[1], EDGE)
+    all_of_level = [(x, y, z) for z in starts for y in starts for x in starts]
+    return [origin for origin in all_of_level if not _is_inside(number, origin, unrefined)]
+
+
+def _is_inside(number, origin, unrefined):
+    """Returns whether a grid is inside a node of a coarser level."""
+    return any(
+        level < number and tuple(o // EDGE >> (number - level) for o in origin) == tuple(place)
+        for level, *place in unrefined
+    )
 
 
 def _box(origin):
@@ -58,22 +70,22 @@ def _box(origin):
     return f"(({x},{y},{z}) ({x + last},{y + last},{z + last}) (0,0,0))"
 
 
-def _write_level(directory, level):
+def _write_level(directory, level, grids):
     directory.mkdir()
     components = level.shape[0]
     places = []
     with open(directory / "Cell_D_00000", "wb") as content:
-        for x, y, z in _grids(level):
+        for x, y, z in grids:
             places.append(f"FabOnDisk: Cell_D_00000 {content.tell()}")
             content.write(f"FAB {_REAL}{_box((x, y, z))} {components}\n".encode())
             grid = level[:, z : z + EDGE, y : y + EDGE, x : x + EDGE]
             content.write(np.ascontiguousarray(grid, "<f8").tobytes())
-    boxes = [_box(g) for g in _grids(level)]
+    boxes = [_box(g) for g in grids]
     text = ["1", "1", str(components), "0", f"({len(boxes)} 0", *boxes, ")", str(len(boxes))]
     (directory / "Cell_H").write_text("\n".join(text + places) + "\n")
 
 
-def _header(names, levels, time, step, xscale):
+def _header(names, levels, grids, time, step, xscale):
     finest = len(levels) - 1
     out = ["HyperCLaw-V1.1", str(len(names)), *names, "3", repr(time), str(finest)]
     out += [" ".join([repr(-xscale)] * 3), " ".join([repr(xscale)] * 3)]
@@ -84,9 +96,8 @@ def _header(names, levels, time, step, xscale):
     out += [" ".join([repr(2.0 * xscale / n)] * 3) for n in sizes] + ["0", "0"]
     for number, level in enumerate(levels):
         dx = 2.0 * xscale / level.shape[1]
-        grids = list(_grids(level))
-        out += [f"{number} {len(grids)} {time!r}", str(step)]
-        for origin in grids:
+        out += [f"{number} {len(grids[number])} {time!r}", str(step)]
+        for origin in grids[number]:
             out += [f"{-xscale + dx * o!r} {-xscale + dx * (o + EDGE)!r}" for o in origin]
         out.append(f"Level_{number}/Cell")
     return out

@@ -5,10 +5,12 @@ detects."""
 import json
 
 import analytic
+import judge
 import numpy as np
 import pytest
 import synthetic
 import verify
+from plotfile import bad_plotfile, plotfile
 
 CELLS = 16
 
@@ -307,3 +309,69 @@ def test_a_json_that_cannot_be_written_is_an_error(store, capsys):
     target = "/dev/full"
     assert verify.main(["symmetry", store("a", _bump()), "--json", target]) == 2
     assert "No space left" in capsys.readouterr().err
+
+
+# several levels ----------------------------------------------------------------------------------
+
+CORNERS = [(1, *place) for place in np.ndindex(2, 2, 2)]
+
+
+def _octant_refined(octant):
+    """Returns the nodes that are leaves if one octant has the finest level."""
+    return [node for node in CORNERS if node[1:] != octant]
+
+
+def test_conservation_weighs_the_cells_of_all_levels(store):
+    density = np.ones((32,) * 3)
+    density[:16, :16, :16] += 0.1 * _bump(16)
+    first = store("a", density, step=0)
+    merged = density.reshape(16, 2, 16, 2, 16, 2).mean(axis=(1, 3, 5))
+    last = store("b", density, step=9, unrefined=_octant_refined((0, 0, 0)))
+    assert merged.mean() != density[:16].mean()
+    assert verify.main(["conservation", first, last]) == 0
+    density[20, 20, 20] += 32**3 * 1e-13
+    bad = store("c", density, step=9, unrefined=_octant_refined((0, 0, 0)))
+    assert verify.main(["conservation", first, bad]) == 1
+
+
+def test_symmetry_of_several_levels(store):
+    shell = [(1, *place) for place in np.ndindex(2, 2, 2)]
+    inner = [(2, *p) for p in np.ndindex(4, 4, 4) if not all(1 <= i <= 2 for i in p)]
+    assert verify.main(["symmetry", store("a", _bump(64), unrefined=inner)]) == 0
+    density = _bump(64)
+    density[32, 40, 30] += 1e-11
+    assert verify.main(["symmetry", store("b", density, unrefined=inner)]) == 1
+    assert verify.main(["symmetry", store("c", _bump(32), unrefined=shell[1:])]) == 1  # the mesh
+
+
+@pytest.mark.parametrize("octant", [(0, 0, 0), (1, 0, 1)])
+def test_sod_on_several_levels(store, octant):
+    header = {"time": 0.1, "unrefined": _octant_refined(octant)}
+    assert verify.main(["sod", store("a", _sod(), **header), "--max-l1", "1e-12"]) == 0
+    late = store("b", _sod(t=0.12), **header)
+    assert verify.main(["sod", late, "--max-l1", "4e-3"]) == 1
+
+
+def test_sod_in_the_published_norm_needs_one_level(store, capsys):
+    path = store("a", _sod(), time=0.1, unrefined=_octant_refined((0, 0, 0)))
+    assert verify.main(["sod", path, "--norm", "octo-tiger", "--max-l1", "1"]) == 2
+    assert "cells of one size only" in capsys.readouterr().err
+
+
+def test_compare_sees_the_leaves_only(store):
+    header = {"unrefined": _octant_refined((0, 0, 1))}
+    density = _bump(32)
+    a, b = store("a", density, **header), store("b", density, **header)
+    assert verify.main(["compare", a, b]) == 0
+    density[0, 0, 20] += 1e-15
+    assert verify.main(["compare", a, store("c", density, **header)]) == 1
+    assert verify.main(["compare", a, store("d", _bump(32))]) == 2  # another mesh
+
+
+def test_a_blast_on_several_levels_is_compared_on_the_mesh_of_a_level(store):
+    density = analytic.sedov_solution(1.4).density_average(32, 1.0, 0.1, 1.0)
+    file = plotfile(store("a", density, unrefined=_octant_refined((1, 1, 0))))
+    assert judge.blast_l1(file, 0.1, cells=16) < 1e-3
+    assert judge.blast_l1(file, 0.12, cells=16) > 1e-2
+    with pytest.raises(bad_plotfile, match="32³ cells do not merge into 12³"):
+        judge.blast_l1(file, 0.1, cells=12)

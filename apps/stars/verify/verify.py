@@ -28,7 +28,7 @@ def conservation(args):
 
 def symmetry(args):
     file = plotfile(args.plotfile)
-    worst, where = judge.asymmetry(file.field(args.field))
+    worst, where = judge.asymmetry(file, args.field)
     out = report("symmetry", plotfile=str(args.plotfile), field=args.field)
     out.at_most(f"{args.field} asymmetry", worst, args.max_difference)
     if where:
@@ -128,7 +128,7 @@ def compare(args):
         apart = abs(a.time - b.time) / max(abs(a.time), 1e-300)
         out.at_most("time, relative difference", apart, args.tolerance)
     for name in a.names:
-        u, v = a.field(name), b.field(name)
+        u, v = a.leaves.field(name), b.leaves.field(name)
         if args.tolerance is None:
             out.equal(f"{name}: values that differ", judge.different_values(u, v), 0)
         else:
