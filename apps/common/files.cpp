@@ -38,6 +38,13 @@ void rename_or_throw(const fs::path& from, const fs::path& to) {
   if (error) throw_system_error(to, "move the written data into place", error.value());
 }
 
+/// Forces a file to storage and closes it. Pipes and some devices cannot be synced (EINVAL); they
+/// have no content to force to storage.
+void sync_and_close(int& descriptor, const fs::path& path) {
+  if (::fsync(descriptor) != 0 && errno != EINVAL) throw_system_error(path, "sync");
+  if (::close(std::exchange(descriptor, -1)) != 0) throw_system_error(path, "close");
+}
+
 /// Makes a rename durable. Errors are ignored: some file systems cannot sync a directory, and the
 /// content has been synced already.
 void sync_directory_of(const fs::path& path) noexcept {
@@ -105,11 +112,36 @@ void output_file::write(std::span<const std::byte> bytes) {
   }
 }
 
-void output_file::close() {
-  // Pipes and some devices cannot be synced (EINVAL); they have no content to force to storage.
-  if (::fsync(m_descriptor) != 0 && errno != EINVAL) throw_system_error(m_path, "sync");
-  if (::close(std::exchange(m_descriptor, -1)) != 0) throw_system_error(m_path, "close");
+void output_file::close() { sync_and_close(m_descriptor, m_path); }
+
+positioned_file::positioned_file(fs::path path) : m_path(std::move(path)) {
+  m_descriptor = ::open(m_path.c_str(), O_WRONLY | O_CLOEXEC);
+  if (m_descriptor < 0) throw_system_error(m_path, "open for writing");
 }
+
+positioned_file::~positioned_file() {
+  if (m_descriptor >= 0) ::close(m_descriptor);
+}
+
+void positioned_file::resize(std::uint64_t bytes) {
+  if (::ftruncate(m_descriptor, static_cast<off_t>(bytes)) != 0)
+    throw_system_error(m_path, "write");
+}
+
+void positioned_file::write(std::uint64_t position, std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const auto written =
+        ::pwrite(m_descriptor, bytes.data(), bytes.size(), static_cast<off_t>(position));
+    if (written < 0) {
+      if (errno == EINTR) continue;
+      throw_system_error(m_path, "write");
+    }
+    position += static_cast<std::uint64_t>(written);
+    bytes = bytes.subspan(static_cast<std::size_t>(written));
+  }
+}
+
+void positioned_file::close() { sync_and_close(m_descriptor, m_path); }
 
 staged_output::staged_output(fs::path target)
     : m_target(without_trailing_slash(std::move(target))),

@@ -35,6 +35,29 @@ class output_file {
   std::uint64_t m_position = 0;
 };
 
+/// An existing file that is written at given positions; several processes may write disjoint ranges
+/// of it. Every failure throws `output_error`. Not thread safe.
+class positioned_file {
+ public:
+  /// Opens `path` and keeps its content.
+  explicit positioned_file(std::filesystem::path path);
+  ~positioned_file();
+  positioned_file(const positioned_file&) = delete;
+  positioned_file& operator=(const positioned_file&) = delete;
+
+  /// Sets the size of the file; new bytes are 0.
+  void resize(std::uint64_t bytes);
+  void write(std::uint64_t position, std::span<const std::byte> bytes);
+
+  /// Forces the written ranges to storage and closes the file. Without this call nothing is
+  /// guaranteed.
+  void close();
+
+ private:
+  std::filesystem::path m_path;
+  int m_descriptor = -1;
+};
+
 /// Replaces the content of a file by `text`, completely or not at all. A device, a pipe or the
 /// target of a symbolic link is written in place instead. Throws `output_error`.
 void write_whole(const std::filesystem::path& target, std::string_view text);

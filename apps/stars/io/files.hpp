@@ -9,6 +9,7 @@ namespace stars {
 using apps::check_writable;
 using apps::output_error;
 using apps::output_file;
+using apps::positioned_file;
 using apps::staged_output;
 using apps::throw_system_error;
 using apps::write_whole;

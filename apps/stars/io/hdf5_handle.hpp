@@ -30,10 +30,13 @@ class handle {
   closer m_close;
 };
 
-/// Disables HDF5's own error messages during its lifetime: errors become exceptions.
+/// Disables HDF5's own error messages during its lifetime: errors become exceptions. Also those at
+/// the end of the program: HDF5 does not release everything after it has met a damaged file. So it
+/// must not be needed there: every file is closed, and is read only or temporary.
 class silence {
  public:
   silence() {
+    [[maybe_unused]] static const herr_t once = H5dont_atexit();
     H5Eget_auto2(H5E_DEFAULT, &m_print, &m_data);
     H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
   }

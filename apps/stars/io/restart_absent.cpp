@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Linked in place of restart_hdf5.cpp if HDF5 was not found.
+// Linked in place of restart_hdf5_*.cpp if HDF5 was not found.
 #include <stdexcept>
 
 #include "io/restart.hpp"
@@ -21,5 +21,25 @@ bool restart_available() noexcept { return false; }
 void write_restart(const std::filesystem::path& file, const restart&) { throw_absent(file); }
 
 restart read_restart(const std::filesystem::path& file) { throw_absent(file); }
+
+restart read_restart_header(const std::filesystem::path& file) { throw_absent(file); }
+
+std::vector<double> read_restart_part(const std::filesystem::path& file, int, int) {
+  throw_absent(file);
+}
+
+struct restart_writer::impl {
+  restart_place place;
+};
+
+restart_writer::restart_writer(const std::filesystem::path& file, const restart&) {
+  throw_absent(file);
+}
+
+restart_writer::~restart_writer() = default;
+
+const restart_place& restart_writer::place() const { return m_impl->place; }
+
+void restart_writer::commit(std::span<const std::uint32_t>) {}
 
 }  // namespace stars

@@ -104,16 +104,17 @@ inline snapshot sample_state(mesh grid) {
 }
 inline snapshot sample_state(int level) { return sample_state(mesh(level, 1.5)); }
 
-/// Returns a tree whose leaves are 7 nodes of level 1 and 8 nodes of level 2, in octant 0.
-inline octree two_levels() {
+/// Returns the leaves of a tree with the children of one leaf in its place.
+inline std::vector<node_key> with_children(const octree& tree, const node_key& leaf) {
   std::vector<node_key> leaves;
-  for (int octant = 0; octant < 8; ++octant) {
-    const node_key child = node_key{}.child(octant);
-    if (octant > 0) leaves.push_back(child);
-    for (int k = 0; octant == 0 && k < 8; ++k) leaves.push_back(child.child(k));
-  }
-  return octree(leaves);
+  for (const node_key& k : tree.leaves())
+    for (int octant = 0; octant < (k == leaf ? 8 : 1); ++octant)
+      leaves.push_back(k == leaf ? k.child(octant) : k);
+  return leaves;
 }
+
+/// Returns a tree whose leaves are 8 nodes of level 2, in octant 0, and 7 nodes of level 1.
+inline octree two_levels() { return octree(with_children(octree::uniform(1), {1, {0, 0, 0}})); }
 
 /// Returns the data of a run of leaves.
 inline std::span<const double> data_of(const snapshot& state, int first, int count) {
