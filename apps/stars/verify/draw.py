@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Draws a plotfile: the density in the plane z = 0, and its profile with the exact profile."""
+"""Draws a plotfile: the density in the plane z = 0 with the outlines of the sub-grids, if there are
+several levels, and its profile with the exact profile."""
 
 import argparse
 import sys
@@ -14,6 +15,7 @@ from plotfile import bad_plotfile, plotfile
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402  (the backend must be chosen first)
+from matplotlib.collections import LineCollection  # noqa: E402
 from matplotlib.ticker import MaxNLocator  # noqa: E402
 
 TITLES = {
@@ -31,19 +33,16 @@ STYLE = {
     "mathtext.fontset": "dejavusans",
     "savefig.dpi": 160,
 }
-CELLS = {"color": "#2f5d9e", "rasterized": True, "linewidths": 0, "zorder": 3}
+CELLS = {"rasterized": True, "linewidths": 0, "zorder": 3}
+ONE_LEVEL = "#2f5d9e"
+MOST_CELLS = 256  # along an edge, of arrays of the whole domain
 EXACT = {"color": "#d1495b", "linewidth": 1.5, "zorder": 2}
 AVERAGED = {"color": "#e9a03b", "linewidth": 1.5, "zorder": 2}
 
 
-def _middle_plane(data):
-    """Returns the plane z = 0, which lies between two layers of cells, as the mean of both."""
-    n = data.shape[0] // 2
-    return 0.5 * (data[n - 1] + data[n])
-
-
-def _slice(figure, axes, file, data, label, half_width, colours="inferno", symmetric=False):
-    plane = _middle_plane(data)
+def _slice(figure, axes, file, values, label, half_width, colours="inferno", symmetric=False):
+    """Draws values by leaf in the plane z = 0, and the outlines of the leaves of several levels."""
+    plane = file.leaves.middle_plane(values)
     limit = np.abs(plane).max() if symmetric else None
     extent = (file.lo[0], file.hi[0], file.lo[1], file.hi[1])
     image = axes.imshow(
@@ -55,6 +54,8 @@ def _slice(figure, axes, file, data, label, half_width, colours="inferno", symme
         vmax=limit,
         interpolation="nearest",
     )
+    if not file.is_uniform:
+        _outlines(axes, file)
     axes.set(xlim=(-half_width, half_width), ylim=(-half_width, half_width))
     axes.set(xlabel="x", ylabel="y", title=f"{label[0].upper()}{label[1:]}, plane z = 0")
     for axis in (axes.xaxis, axes.yaxis):
@@ -66,8 +67,36 @@ def _slice(figure, axes, file, data, label, half_width, colours="inferno", symme
     return image
 
 
-def _radius(file):
-    c = file.centres()
+def _level_colours(file):
+    """Returns the colours of the levels that have leaves, from the coarsest level on."""
+    levels = np.unique(file.leaves.level).tolist()
+    if len(levels) == 1:
+        return {levels[0]: ONE_LEVEL}
+    shades = plt.get_cmap("cool")(np.linspace(0.0, 1.0, len(levels)))
+    return dict(zip(levels, shades))
+
+
+def _outlines(axes, file):
+    """Draws the outlines of the leaves at the plane z = 0, the finest level on top."""
+    leaves = file.leaves
+    shown = np.logical_or(*leaves.at_middle(2))
+    for level, colour in _level_colours(file).items():
+        own = np.flatnonzero(shown & (leaves.level == level))
+        ends = (leaves.edges(axis)[own][:, [0, -1]] for axis in (0, 1))
+        squares = [
+            [(x0, y0), (x1, y0), (x1, y1), (x0, y1), (x0, y0)]
+            for (x0, x1), (y0, y1) in zip(*(np.atleast_2d(e) for e in ends))
+        ]
+        axes.add_collection(LineCollection(squares, colors=[colour], linewidths=0.5, alpha=0.8))
+        count = int((leaves.level == level).sum())
+        axes.plot([], [], color=colour, lw=1.5, label=f"level {level}: {count} sub-grids")
+    box = {"frameon": True, "facecolor": "black", "framealpha": 0.6, "edgecolor": "none"}
+    axes.legend(loc="upper right", fontsize=7, labelcolor="white", handlelength=1.0, **box)
+
+
+def _radius(file, cells):
+    """Returns the distances from the origin of the cells of a uniform mesh."""
+    c = file.hi[0] * ((2.0 * np.arange(cells) + 1.0) / cells - 1.0)
     return np.sqrt(c[:, None, None] ** 2 + c[:, None] ** 2 + c**2)
 
 
@@ -80,13 +109,23 @@ def _binned(radius, data, cells):
     return tuple(means)
 
 
-def _scatter(axes, x, y, label):
+def _scatter(axes, file, x, y, level=None):
+    """Draws points; `level` has the level of each, by default there is one colour only."""
     size = float(np.clip(2.5e4 / x.size, 0.6, 9.0))
     alpha = float(np.clip(3e4 / x.size, 0.15, 0.9))
-    axes.scatter(x, y, s=size, alpha=alpha, **CELLS)
-    # A separate marker for the legend, since the markers of the cells are too faint there.
-    axes.scatter([], [], s=14, color=CELLS["color"], label=label)
+    colours = {0: ONE_LEVEL} if level is None else _level_colours(file)
+    for number, colour in colours.items():
+        own = slice(None) if level is None else level == number
+        axes.scatter(x[own], y[own], s=size, alpha=alpha, color=colour, **CELLS)
+        # A separate marker for the legend, since the markers of the cells are too faint there.
+        label = "all cells" if len(colours) == 1 else f"level {number}"
+        axes.scatter([], [], s=14, color=colour, label=label)
     axes.xaxis.set_major_locator(MaxNLocator(6, steps=(1, 2, 5, 10)))
+
+
+def _levels_of(file, values):
+    """Returns the level of each cell, in the shape of values by leaf."""
+    return np.broadcast_to(file.leaves.level[:, None, None, None], values.shape)
 
 
 def _two_rows(figure, cell):
@@ -103,21 +142,23 @@ def _blast(figure, grid, file, options):
     time = judge.blast_time(file, options.time_offset)
     shock = solution.shock_radius(time)
     half_width = min(file.hi[0], max(2.0 * shock, 8.0 * file.levels[-1].dx[0]))
-    density = file.field(judge.DENSITY)
+    density, radius = file.leaves.field(judge.DENSITY), file.leaves.radius()
     left = figure.add_subplot(grid[0])
-    _slice(figure, left, file, density, "density", half_width)
+    # All levels are seen in the whole domain only.
+    _slice(figure, left, file, density, "density", half_width if file.is_uniform else file.hi[0])
     circle = plt.Circle((0, 0), shock, fill=False, color="#5fd0f5", lw=1.2, ls=(0, (4, 3)))
     left.add_patch(circle)
 
     upper, lower = _two_rows(figure, grid[1])
-    radius = _radius(file)
     shown = radius < half_width
-    _scatter(upper, radius[shown], density[shown], "all cells")
+    level = _levels_of(file, radius)[shown]
+    _scatter(upper, file, radius[shown], density[shown], level)
     r = np.union1d(np.linspace(0.0, half_width, 2000), [shock, np.nextafter(shock, 2.0)])
     exact_density, exact_pressure = solution.profile(r / shock)
     upper.plot(r, exact_density, label="similarity solution", **EXACT)
-    average = solution.density_average(file.cells, file.hi[0], time)
-    upper.plot(*_binned(radius, average, file.cells), label="its cell averages", **AVERAGED)
+    cells = min(file.cells, MOST_CELLS)
+    average = solution.density_average(cells, file.hi[0], time)
+    upper.plot(*_binned(_radius(file, cells), average, cells), label="its cell averages", **AVERAGED)
     upper.set(ylabel="density", xlim=(0.0, half_width), ylim=(0.0, None))
     upper.set_title("Radial profile")
     upper.legend(loc="upper left")
@@ -125,10 +166,10 @@ def _blast(figure, grid, file, options):
     speed = 0.4 * shock / time
     scale = 2.0 / (gamma + 1.0) * speed * speed
     if "pressure" in file.names:
-        _scatter(lower, radius[shown], file.field("pressure")[shown], "all cells")
+        _scatter(lower, file, radius[shown], file.leaves.field("pressure")[shown], level)
     lower.plot(r, scale * exact_pressure, **EXACT)
     lower.set(xlabel="r", ylabel="pressure", ylim=(0.0, None))
-    return f"density L1 {judge.blast_l1(file, time):.2e}"
+    return f"density L1 {judge.blast_l1(file, time, cells=cells):.2e}"
 
 
 def _along_x(figure, cell, file, data, exact, ylabel, exact_label):
@@ -136,7 +177,7 @@ def _along_x(figure, cell, file, data, exact, ylabel, exact_label):
     averages."""
     upper, lower = _two_rows(figure, cell)
     x = np.broadcast_to(file.leaves.coordinate(0), data.shape)
-    _scatter(upper, *_distinct(x, data), "all cells")
+    _scatter_distinct(upper, file, x, data)
     upper.plot(*exact, label=exact_label, **EXACT)
     upper.set(ylabel=ylabel, xlim=(file.lo[0], file.hi[0]))
     upper.set_title("Profile along x")
@@ -144,21 +185,22 @@ def _along_x(figure, cell, file, data, exact, ylabel, exact_label):
     return upper, lower, x
 
 
-def _distinct(x, y):
-    """Removes repeated points: a plane wave has n^2 copies of each."""
-    return np.unique(np.stack([x.ravel(), y.ravel()]), axis=1)
+def _scatter_distinct(axes, file, x, y):
+    """Draws values by leaf without repeated points: a plane wave has n^2 copies of each."""
+    points = np.stack([x.ravel(), y.ravel(), _levels_of(file, y).ravel()])
+    x, y, level = np.unique(points, axis=1)
+    _scatter(axes, file, x, y, level)
 
 
-def _error_panel(lower, x, error):
+def _error_panel(lower, file, x, error):
     lower.axhline(0.0, color="0.6", lw=0.8)
-    _scatter(lower, *_distinct(x, error), "all cells")
+    _scatter_distinct(lower, file, x, error)
     lower.set(xlabel="x", ylabel="cells − exact")
 
 
 def _sod(figure, grid, file, options):
-    plane = file.field(judge.DENSITY)
-    _slice(figure, figure.add_subplot(grid[0]), file, plane, "density", file.hi[0], "viridis")
     density = file.leaves.field(judge.DENSITY)
+    _slice(figure, figure.add_subplot(grid[0]), file, density, "density", file.hi[0], "viridis")
     problem = riemann_problem(gamma=float(file.metadata.get("gamma", 1.4)))
     if not file.time > 0.0:
         raise bad_plotfile(f"{file.path}: time {file.time}; the Sod solution needs a time > 0")
@@ -167,39 +209,64 @@ def _sod(figure, grid, file, options):
     panel = (file, density, exact, "density", "exact solution")
     upper, lower, x = _along_x(figure, grid[1], *panel)
     upper.legend(loc="upper right")
-    _error_panel(lower, x, density - judge.sod_exact(file, (1, 0, 0)))
+    _error_panel(lower, file, x, density - judge.sod_exact(file, (1, 0, 0)))
     return f"density L1 {judge.sod_l1(file):.2e}"
 
 
 def _linear_wave(figure, grid, file, options):
     amplitude = options.amplitude
-    plane = (file.field(judge.DENSITY) - 1.0) / amplitude
+    wave = (file.leaves.field(judge.DENSITY) - 1.0) / amplitude
     label = "(density − 1) / amplitude"
     left = figure.add_subplot(grid[0])
-    _slice(figure, left, file, plane, label, file.hi[0], "RdBu_r", symmetric=True)
-    wave = (file.leaves.field(judge.DENSITY) - 1.0) / amplitude
+    _slice(figure, left, file, wave, label, file.hi[0], "RdBu_r", symmetric=True)
     x = np.linspace(file.lo[0], file.hi[0], 1001)
     phase = 2.0 * np.pi * (x - file.time) / (file.hi[0] - file.lo[0])
     panel = (file, wave, (x, np.sin(phase)), label, "exact solution")
     upper, lower, where = _along_x(figure, grid[1], *panel)
     upper.legend(loc="upper left")
     exact = (judge.linear_wave_exact(file, amplitude) - 1.0) / amplitude
-    _error_panel(lower, where, wave - exact)
+    _error_panel(lower, file, where, wave - exact)
     return f"L1 / amplitude {judge.linear_wave_l1(file, amplitude):.2e}"
 
 
 def _plain(figure, grid, file, options):
-    """Draws a problem without an exact solution: the density along the x axis."""
-    density = file.field(judge.DENSITY)
+    """Draws a problem without an exact solution: the density along the x axis and against the
+    distance from the origin."""
+    density = file.leaves.field(judge.DENSITY)
     _slice(figure, figure.add_subplot(grid[0]), file, density, "density", file.hi[0])
-    right = figure.add_subplot(grid[1])
-    n = file.cells // 2
-    right.plot(file.centres(), density[n, n], color=CELLS["color"])
-    right.set(xlabel="x", ylabel="density", title="Along the x axis", xlim=(file.lo[0], file.hi[0]))
+    cell = grid[1].subgridspec(2, 1, hspace=0.12)
+    upper, lower = figure.add_subplot(cell[0]), figure.add_subplot(cell[1])
+    upper.plot(*_beside_x_axis(file, density), color=ONE_LEVEL, lw=1.0)
+    upper.set(xlabel="x", ylabel="density", title="Along the x axis")
+    upper.set(xlim=(file.lo[0], file.hi[0]))
+    radius = file.leaves.radius()
+    _scatter(lower, file, radius.ravel(), density.ravel(), _levels_of(file, density).ravel())
+    lower.set(xlabel="r", ylabel="density", xlim=(0.0, None))
+    if not file.is_uniform:
+        lower.legend(fontsize=8)
     return ""
 
 
+def _beside_x_axis(file, values):
+    """Returns x and the values of the cells that touch the x axis with y > 0 and z > 0."""
+    leaves = file.leaves
+    if len(leaves) == 1:
+        middle = leaves.edge // 2
+        return leaves.centres(0)[0], values[0, middle, middle]
+    own = leaves.at_middle(1)[1] & leaves.at_middle(2)[1]
+    x, y = leaves.centres(0)[own].ravel(), values[own, 0, 0].ravel()
+    order = np.argsort(x)
+    return x[order], y[order]
+
+
 PAINTERS = {"blast": _blast, "sod": _sod, "linear-wave": _linear_wave}
+
+
+def _size_of(file):
+    if file.is_uniform:
+        return f"{file.cells}³ cells"
+    levels = np.unique(file.leaves.level)
+    return f"{len(file.leaves)} sub-grids of levels {levels[0]}–{levels[-1]}"
 
 
 def draw(file, target, options):
@@ -209,7 +276,7 @@ def draw(file, target, options):
         figure = plt.figure(figsize=(10.6, 4.7), layout="constrained")
         grid = figure.add_gridspec(1, 2, width_ratios=(1.0, 1.12), wspace=0.04)
         remark = PAINTERS.get(problem, _plain)(figure, grid, file, options)
-        parts = [f"{file.cells}³ cells", f"step {file.step}", f"t = {file.time:.5g}", remark]
+        parts = [_size_of(file), f"step {file.step}", f"t = {file.time:.5g}", remark]
         title = TITLES.get(problem, problem or file.path.name)
         figure.suptitle(f"{title}  ·  " + "  ·  ".join(p for p in parts if p), fontsize=11.5)
         figure.savefig(target)

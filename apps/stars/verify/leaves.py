@@ -82,6 +82,28 @@ class leaves:
         sum_of_all = math.fsum((values * self._by_cell(self.weight)).ravel())
         return sum_of_all / (float(self.weight.sum()) * self.edge**3)
 
+    def at_middle(self, axis):
+        """Returns two masks [leaf]: the leaves that touch the plane through the middle of the
+        domain from below and from above along an axis."""
+        middle = 1 << self.level
+        below = 2 * (self.place[:, axis] + 1) == middle
+        return below, 2 * self.place[:, axis] == middle
+
+    def middle_plane(self, values):
+        """Returns values [leaf][z][y][x] in the plane z = 0 of the domain as an array [y][x] of the
+        smallest cells. The plane is between two layers of cells: the mean of both, unless the
+        domain is one leaf, whose middle is inside it."""
+        cells = self._file.cells
+        if len(self) == 1:
+            return 0.5 * (values[0, self.edge // 2 - 1] + values[0, self.edge // 2])
+        out = np.zeros((cells, cells))
+        for leaves, layer in zip(self.at_middle(2), (self.edge - 1, 0)):
+            for n in np.flatnonzero(leaves):
+                step = cells // self._file.levels[self.level[n]].cells
+                x, y = (slice(b, b + self.edge * step) for b in self.place[n, :2] * self.edge * step)
+                out[y, x] += 0.5 * values[n, layer].repeat(step, 0).repeat(step, 1)
+        return out
+
     @staticmethod
     def _by_cell(values):
         return values[:, None, None, None]
