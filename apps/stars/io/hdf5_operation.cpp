@@ -53,12 +53,17 @@ void put(const operation& op, hid_t where, const std::string& name,
   write_attribute(op, where, name, H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE, values.data(), values.size());
 }
 
+void put(const operation& op, hid_t where, const std::string& name,
+         std::span<const std::int64_t> values) {
+  write_attribute(op, where, name, H5T_STD_I64LE, H5T_NATIVE_INT64, values.data(), values.size());
+}
+
 void put(const operation& op, hid_t where, const std::string& name, double value) {
   put(op, where, name, std::span<const double>(&value, 1));
 }
 
 void put(const operation& op, hid_t where, const std::string& name, std::int64_t value) {
-  write_attribute(op, where, name, H5T_STD_I64LE, H5T_NATIVE_INT64, &value, 1);
+  put(op, where, name, std::span<const std::int64_t>(&value, 1));
 }
 
 void put(const operation& op, hid_t where, const std::string& name, std::string_view text) {
@@ -126,6 +131,18 @@ bool has_object(const operation& op, hid_t where, const std::string& name) {
 handle open_dataset(const operation& op, hid_t where, const std::string& name) {
   if (H5Lexists(where, name.c_str(), H5P_DEFAULT) <= 0) op.fail("it has no dataset '" + name + "'");
   return op.own(H5Dopen2(where, name.c_str(), H5P_DEFAULT), H5Dclose, name);
+}
+
+void put_dataset(const operation& op, hid_t where, const std::string& name,
+                 std::span<const hsize_t> extents, hid_t stored, hid_t in_memory,
+                 const void* data) {
+  const handle space =
+      op.own(H5Screate_simple(int(extents.size()), extents.data(), nullptr), H5Sclose, name);
+  const handle creation = without_times(op, H5P_DATASET_CREATE);
+  const handle dataset = op.own(H5Dcreate2(where, name.c_str(), stored, space.get(), H5P_DEFAULT,
+                                           creation.get(), H5P_DEFAULT),
+                                H5Dclose, name);
+  op.check(H5Dwrite(dataset.get(), in_memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, data), name);
 }
 
 }  // namespace stars::hdf5

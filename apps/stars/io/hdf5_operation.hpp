@@ -26,6 +26,8 @@ struct operation {
 // Attributes of an object: numbers, arrays of numbers and texts. ------------------------------
 
 void put(const operation& op, hid_t where, const std::string& name, std::span<const double> values);
+void put(const operation& op, hid_t where, const std::string& name,
+         std::span<const std::int64_t> values);
 void put(const operation& op, hid_t where, const std::string& name, double value);
 void put(const operation& op, hid_t where, const std::string& name, std::int64_t value);
 void put(const operation& op, hid_t where, const std::string& name, std::string_view text);
@@ -45,5 +47,9 @@ void get(const operation& op, hid_t where, const std::string& name, std::span<do
 [[nodiscard]] handle make_group(const operation& op, hid_t where, const std::string& name);
 [[nodiscard]] bool has_object(const operation& op, hid_t where, const std::string& name);
 [[nodiscard]] handle open_dataset(const operation& op, hid_t where, const std::string& name);
+
+/// Writes a dataset of the shape `extents`.
+void put_dataset(const operation& op, hid_t where, const std::string& name,
+                 std::span<const hsize_t> extents, hid_t stored, hid_t in_memory, const void* data);
 
 }  // namespace stars::hdf5

@@ -170,6 +170,15 @@ std::vector<int> node_means::nodes(int level) const {
   return found;
 }
 
+int node_means::nodes_before(int level) const {
+  int count = 0;
+  for (int node = 0; node < m_tree.node_count(); ++node)
+    if (m_tree.key(node).level == level &&
+        m_first_leaf[std::size_t(node)] < m_firsts[std::size_t(m_part)])
+      ++count;
+  return count;
+}
+
 std::span<const double> node_means::data(int node) {
   if (!is_own(node))
     throw std::logic_error("node_means: the " + describe(m_tree.key(node)) + " is of another part");

@@ -61,6 +61,9 @@ class node_means {
 
   /// Returns the numbers of the part's nodes of a level, in Z-order.
   [[nodiscard]] std::vector<int> nodes(int level) const;
+  /// Returns the number of nodes of a level that lower parts have: they come before those of this
+  /// part in Z-order.
+  [[nodiscard]] int nodes_before(int level) const;
   /// Returns the data [15][8][8][8] of one of the part's nodes. Throws std::logic_error if a
   /// transfer has not been done.
   [[nodiscard]] std::span<const double> data(int node);

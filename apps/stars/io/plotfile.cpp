@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
@@ -15,6 +14,7 @@
 
 #include "io/files.hpp"
 #include "io/names.hpp"
+#include "io/plot_fields.hpp"
 
 namespace stars {
 
@@ -25,10 +25,6 @@ namespace {
 constexpr std::string_view format_name = "HyperCLaw-V1.1";
 // 64-bit IEEE numbers, least significant byte first; this text is part of the format.
 constexpr std::string_view real_format = "((8, (64 11 52 0 1 12 0 1023)),(8, (8 7 6 5 4 3 2 1)))";
-constexpr std::size_t derived_fields = 4;
-constexpr std::size_t written_fields = stored_fields + derived_fields;
-// Below this fraction of the total energy the internal energy is taken from the entropy tracer.
-constexpr double dual_energy_switch = 0.001;
 
 using text_buffer = std::back_insert_iterator<std::string>;
 
@@ -49,28 +45,9 @@ std::string node_box(const node_key& node) {
                      low.y + edge - 1, low.z + edge - 1);
 }
 
-/// Appends pressure and velocity of a node to its conserved fields.
-void add_derived(std::span<double> values, double gamma) {
-  const auto at = [&](std::size_t f, std::size_t i) -> double& {
-    return values[f * node_cells + i];
-  };
-  for (std::size_t i = 0; i < node_cells; ++i) {
-    const double density = at(field::rho, i);
-    const double momentum[3] = {at(field::sx, i), at(field::sy, i), at(field::sz, i)};
-    double squares = 0.0;
-    for (const double s : momentum) squares += s * s;
-    const double total = at(field::egas, i);
-    double internal = total - 0.5 * squares / density;
-    if (internal <= dual_energy_switch * total) internal = std::pow(at(field::tau, i), gamma);
-    at(stored_fields, i) = (gamma - 1.0) * internal;
-    for (std::size_t axis = 0; axis < 3; ++axis)
-      at(stored_fields + 1 + axis, i) = momentum[axis] / density;
-  }
-}
-
 /// Adds the smallest and largest value of every field of a node to the records.
 void add_extremes(plot_records& records, std::span<const double> values) {
-  for (std::size_t f = 0; f < written_fields; ++f) {
+  for (std::size_t f = 0; f < plot_fields; ++f) {
     const auto cells = values.subspan(f * node_cells, node_cells);
     const auto [low, high] = std::minmax_element(cells.begin(), cells.end());
     records.smallest.push_back(*low);
@@ -91,15 +68,13 @@ std::string data_name(std::size_t part) { return fmt::format("Cell_D_{:05}", par
 void write_grids(const fs::path& path, const std::vector<int>& numbers, node_means& nodes,
                  double gamma, plot_records& records) {
   output_file file(path);
-  std::vector<double> values(written_fields * node_cells);
+  std::vector<double> values(plot_values);
   for (const int node : numbers) {
-    const auto stored = nodes.data(node);
-    std::copy(stored.begin(), stored.end(), values.begin());
-    add_derived(values, gamma);
+    fill_plot_fields(nodes.data(node), gamma, values);
     records.offsets.push_back(file.position());
     add_extremes(records, values);
-    file.write(fmt::format("FAB {}{} {}\n", real_format, node_box(nodes.tree().key(node)),
-                           written_fields));
+    file.write(
+        fmt::format("FAB {}{} {}\n", real_format, node_box(nodes.tree().key(node)), plot_fields));
     file.write(std::span<const double>(values));
   }
   file.close();
@@ -115,7 +90,7 @@ struct level_records {
     const auto first = std::accumulate(all.counts.begin(), of_this, std::uint64_t{0});
     offsets = std::span(all.offsets).subspan(first, *of_this);
     const auto fields = [&](const std::vector<double>& values) {
-      return std::span(values).subspan(first * written_fields, *of_this * written_fields);
+      return std::span(values).subspan(first * plot_fields, *of_this * plot_fields);
     };
     smallest = fields(all.smallest);
     largest = fields(all.largest);
@@ -125,7 +100,7 @@ struct level_records {
 /// Appends a line of values for each grid.
 void add_rows(std::string& text, std::span<const double> values) {
   for (std::size_t i = 0; i < values.size(); ++i)
-    fmt::format_to(text_buffer(text), "{},{}", values[i], (i + 1) % written_fields ? "" : "\n");
+    fmt::format_to(text_buffer(text), "{},{}", values[i], (i + 1) % plot_fields ? "" : "\n");
 }
 
 /// Returns the content of Cell_H, which lists the grids of a level and their positions in files.
@@ -140,9 +115,9 @@ std::string level_header(const std::vector<node_key>& nodes, std::size_t level,
     add_rows(smallest, records.smallest);
     add_rows(largest, records.largest);
   }
-  const std::string extent = fmt::format("{},{}", nodes.size(), written_fields);
-  return fmt::format("1\n1\n{}\n0\n({} 0\n{})\n{}\n{}\n{}\n{}\n{}\n{}", written_fields,
-                     nodes.size(), boxes, nodes.size(), places, extent, smallest, extent, largest);
+  const std::string extent = fmt::format("{},{}", nodes.size(), plot_fields);
+  return fmt::format("1\n1\n{}\n0\n({} 0\n{})\n{}\n{}\n{}\n{}\n{}\n{}", plot_fields, nodes.size(),
+                     boxes, nodes.size(), places, extent, smallest, extent, largest);
 }
 
 /// Appends the grids of a level to the main header: bounds in space, then the path of the data.
@@ -172,8 +147,8 @@ std::string main_header(const levels_of_nodes& levels, const snapshot& state) {
     fmt::format_to(text_buffer(spacings), "{0} {0} {0}\n", dx);
   }
   const double end = state.grid.xscale();
-  std::string text = fmt::format("{}\n{}\n", format_name, written_fields);
-  for (const std::string& name : plotfile_fields()) text += name + '\n';
+  std::string text = fmt::format("{}\n{}\n", format_name, plot_fields);
+  for (const std::string& name : plot_field_names()) text += name + '\n';
   fmt::format_to(text_buffer(text), "3\n{}\n{}\n", state.time, levels.size() - 1);
   fmt::format_to(text_buffer(text), "{0} {0} {0}\n{1} {1} {1}\n", -end, end);
   fmt::format_to(text_buffer(text), "{}\n{}\n{}\n{}", ratios, domains, steps, spacings);
@@ -185,7 +160,7 @@ std::string main_header(const levels_of_nodes& levels, const snapshot& state) {
 
 std::string metadata(const snapshot& state) {
   nlohmann::ordered_json outflow;
-  const auto names = plotfile_fields();
+  const auto names = plot_field_names();
   for (std::size_t f = 0; f < stored_fields; ++f) outflow[names[f]] = state.outflow[f];
   const nlohmann::ordered_json record = {
       {"format", "stars-plotfile"},  {"version", 1},
@@ -225,8 +200,7 @@ void check_records(const levels_of_nodes& levels, std::span<const plot_records> 
   for (const plot_records& part : parts) {
     const auto grids = std::accumulate(part.counts.begin(), part.counts.end(), std::uint64_t{0});
     if (part.counts.size() != levels.size() || part.offsets.size() != grids ||
-        part.smallest.size() != grids * written_fields ||
-        part.largest.size() != grids * written_fields)
+        part.smallest.size() != grids * plot_fields || part.largest.size() != grids * plot_fields)
       throw std::invalid_argument("plotfile: the records of a part are not complete");
     for (std::size_t level = 0; level < levels.size(); ++level) found[level] += part.counts[level];
   }
@@ -243,14 +217,6 @@ const fs::path& checked(const fs::path& directory) {
 }
 
 }  // namespace
-
-std::vector<std::string> plotfile_fields() {
-  std::vector<std::string> names(field_names.begin(), field_names.end());
-  names.front() = "density";  // yt's name for this field
-  for (const char* name : {"pressure", "x_velocity", "y_velocity", "z_velocity"})
-    names.emplace_back(name);
-  return names;
-}
 
 plotfile_writer::plotfile_writer(const fs::path& directory, const snapshot& header)
     : m_staged(checked(directory)), m_header(header.without_data()) {

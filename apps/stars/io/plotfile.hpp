@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <filesystem>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "common/files.hpp"
@@ -31,16 +30,13 @@ namespace stars {
 /// 1/7 of the state.
 void write_plotfile(const std::filesystem::path& directory, const snapshot& state);
 
-/// Returns the names of the fields in a plotfile, in their order.
-[[nodiscard]] std::vector<std::string> plotfile_fields();
-
 /// What the headers of the levels list about the grids that one part of the domain has written. The
 /// grids are in the order of their levels, those of a level in Z-order.
 struct plot_records {
   std::vector<std::uint64_t> counts;   ///< [level]: number of grids
   std::vector<std::uint64_t> offsets;  ///< [grid]: its position in the part's file of its level
-  std::vector<double> smallest;        ///< [grid][written field]
-  std::vector<double> largest;         ///< [grid][written field]
+  std::vector<double> smallest;        ///< [grid][plot field]
+  std::vector<double> largest;         ///< [grid][plot field]
 
   template <class Archive>
   void serialize(Archive& ar) {
