@@ -25,6 +25,7 @@
 #include "io/files.hpp"
 #include "io/plotfile.hpp"
 #include "io/restart.hpp"
+#include "io/vtkhdf.hpp"
 #include "placement/launch.hpp"
 #include "placement/serial.hpp"
 #include "placement/simulation.hpp"
@@ -55,8 +56,19 @@ double total(const snapshot& s, int f) {
   return (sum + lost) * volume + s.outflow[std::size_t(f)];
 }
 
-fs::path plot_path(const settings& s, const snapshot& state) {
-  return fs::path(s.output) / fmt::format("plt{:05}", state.step);
+/// Writes a plot with this name, in the format of the settings. Returns its path.
+fs::path write_plot(const settings& s, const std::string& name, const snapshot& state) {
+  const fs::path path = fs::path(s.output) / name;
+  if (s.plots == plot_format::amrex) {
+    write_plotfile(path, state);
+    return path;
+  }
+  write_vtkhdf(path.string() + ".vtkhdf", state);
+  return path.string() + ".vtkhdf";
+}
+
+void write_plot(const settings& s, const snapshot& state) {
+  write_plot(s, fmt::format("plt{:05}", state.step), state);
 }
 
 void write_state(const settings& s, const snapshot& state) {
@@ -80,7 +92,7 @@ bool finished(const settings& s, const snapshot& now) {
 void write_due(const settings& s, const snapshot& state) {
   const auto due = [&](long every) { return every > 0 && state.step % every == 0; };
   if (s.write_restart && due(s.restart_every)) write_state(s, state);
-  if (s.write_plots && due(s.plot_every)) write_plotfile(plot_path(s, state), state);
+  if (s.write_plots && due(s.plot_every)) write_plot(s, state);
 }
 
 /// Runs the time loop: steps, and writes the files that are due. The first step is timed
@@ -237,6 +249,10 @@ void check_settings(const settings& s, starling::runtime& rt) {
     throw starling::option_error(
         "--restart-every: restart files need HDF5, which this build lacks; leave the option out or "
         "install libhdf5-dev, configure and build again");
+  if (s.plots == plot_format::vtkhdf && s.write_plots && !restart_available())
+    throw starling::option_error(
+        "--plot-format vtkhdf: these files need HDF5, which this build lacks; give --plot-format "
+        "amrex or install libhdf5-dev, configure and build again");
   if (s.place == residency::resident && s.resident.cut == kernel_cut::grouped &&
       !on_processor(starling::devices(rt).device(0)))
     throw starling::option_error(
@@ -305,10 +321,9 @@ snapshot prepare(settings& s, starling::runtime& rt) {
 /// Prints the fault before it writes the state, because the write may fail.
 starling::task<> tell_fault(const settings& s, simulation& sim, const unphysical_state& fault) {
   fmt::print(stderr, "stars: {}\n", fault.what());
-  const fs::path wreck = fs::path(s.output) / "unphysical";
   try {
-    write_plotfile(wreck, co_await sim.gather());
-    fmt::print(stderr, "       the state is in {}\n", wreck.string());
+    const snapshot wreck = co_await sim.gather();
+    fmt::print(stderr, "       the state is in {}\n", write_plot(s, "unphysical", wreck).string());
   } catch (const std::exception& e) {
     fmt::print(stderr, "       the state could not be written: {}\n", e.what());
   }
@@ -324,7 +339,7 @@ int conclude(const settings& s, starling::runtime& rt, run_result& r) {
   const bool told = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
   const int why = errno;
   if (s.write_restart && restart_available()) write_state(s, r.last);
-  if (s.write_plots) write_plotfile(plot_path(s, r.last), r.last);
+  if (s.write_plots) write_plot(s, r.last);
   if (!s.json.empty()) out.write_json(s.json);
   if (!told) throw_system_error("standard output", "write", why);
   return out.all_hold() ? 0 : apps::exit_check_failed;
@@ -334,7 +349,7 @@ starling::task<int> run_in(settings& s, starling::runtime& rt) {
   run_result r;
   r.first = prepare(s, rt);
   announce(s, rt, r.first);
-  if (s.write_plots) write_plotfile(plot_path(s, r.first), r.first);
+  if (s.write_plots) write_plot(s, r.first);
   const auto sim = co_await make_simulation(s, rt, r.first);
   std::optional<unphysical_state> fault;
   try {

@@ -26,6 +26,7 @@ const auto cuts =
     by_name({kernel_cut::automatic, kernel_cut::plain, kernel_cut::grouped, kernel_cut::fused});
 const auto memories =
     by_name({work_memory_kind::kept, work_memory_kind::recycled, work_memory_kind::fresh});
+const auto plot_formats = by_name({plot_format::amrex, plot_format::vtkhdf});
 const auto residencies = by_name({residency::staged, residency::resident});
 const auto reconstructions = by_name({reconstruction_kind::ppm, reconstruction_kind::minmod});
 const auto quadratures = by_name({quadrature_kind::nine_point, quadrature_kind::centre});
@@ -202,6 +203,12 @@ class command_line {
         ->group(group);
     add_number("--plot-every", s.plot_every, "steps between plotfiles; 0: first and last", count,
                group);
+    m_app
+        .add_option("--plot-format", m_plots,
+                    "amrex: folders for yt, ParaView, VisIt; vtkhdf: files for ParaView")
+        ->check(CLI::IsMember(plot_formats))
+        ->capture_default_str()
+        ->group(group);
     add_number("--restart-every", s.restart_every, "steps between restart files; 0: last", count,
                group);
     m_app.add_option("--restart", s.restart_from, "continue from this restart file")
@@ -236,6 +243,7 @@ class command_line {
   void finish() {
     settings& s = m_settings;
     s.place = residencies.at(m_place);
+    s.plots = plot_formats.at(m_plots);
     s.resident.aggregate = s.aggregate;
     s.staged.memory = memories.at(m_memory);
     s.resident.capture = captures.at(m_capture);
@@ -260,6 +268,7 @@ class command_line {
   std::string m_unread;
   std::optional<long> m_steps;
   std::string m_place = "staged";
+  std::string m_plots = "amrex";
   std::string m_capture = "none";
   std::string m_cut = "auto";
   std::string m_memory = "kept";
@@ -300,6 +309,7 @@ std::vector<std::string> without_effect(const settings& s) {
     std::string why;
   } rules[] = {{"rho-floor", s.numerics.floors.enabled, "without --floors"},
                {"plot-every", s.write_plots, "with --no-plots"},
+               {"plot-format", s.write_plots, "with --no-plots"},
                {"restart-every", s.write_restart, "with --no-restart-file"},
                {"work-memory", s.place == residency::staged, "with --residency resident"},
                {"graph", s.place == residency::resident, "with --residency staged"},

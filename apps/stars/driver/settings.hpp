@@ -24,6 +24,15 @@ constexpr const char* name_of(residency place) {
   return place == residency::staged ? "staged" : "resident";
 }
 
+/// The format of the plots.
+enum class plot_format {
+  amrex,  ///< a folder, io/plotfile.hpp
+  vtkhdf  ///< a file, io/vtkhdf.hpp
+};
+constexpr const char* name_of(plot_format format) {
+  return format == plot_format::amrex ? "amrex" : "vtkhdf";
+}
+
 /// All settings of a run, from the command line and a TOML or INI file.
 struct settings {
   std::string problem = "blast";
@@ -52,6 +61,7 @@ struct settings {
   std::string restart_from;
   bool write_restart = true;
   bool write_plots = true;
+  plot_format plots = plot_format::amrex;
   std::string json;
   bool progress = true;
 

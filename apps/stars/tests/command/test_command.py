@@ -139,6 +139,7 @@ def test_a_radius_without_cells_is_reported_as_an_option(tmp_path):
     [
         (["--rho-floor", 1e-9], "--rho-floor has no effect without --floors"),
         (["--plot-every", 1, "--no-plots"], "--plot-every has no effect with --no-plots"),
+        (["--plot-format", "vtkhdf", "--no-plots"], "--plot-format has no effect with --no-plots"),
         (["--restart-every", 1, "--no-restart-file"], "--restart-every has no effect"),
         (["--graph", "step"], "--graph has no effect with --residency staged"),
         (["--problem", "sod", "--energy", 2], "--energy has no effect for problem sod"),
@@ -275,6 +276,21 @@ def test_a_failing_plotfile_costs_neither_the_table_nor_the_restart_file(tmp_pat
     assert "mass drift" in said
     assert "not a plotfile" in said
     assert (tmp_path / "restart00001.h5").exists()
+
+
+def test_plots_may_be_vtkhdf_files(tmp_path):
+    common = ["--level", 0, "--steps", 1, "-o", tmp_path]
+    stars(*common)
+    if not (tmp_path / "restart00001.h5").exists():
+        said = stars(*common, "--plot-format", "vtkhdf", code=2)
+        assert "--plot-format vtkhdf: these files need HDF5" in said
+        pytest.skip("built without HDF5")
+    stars(*common, "--plot-format", "vtkhdf")
+    for name in ("plt00000.vtkhdf", "plt00001.vtkhdf"):
+        assert (tmp_path / name).read_bytes()[:4] == b"\x89HDF"
+    said = stars("--level", 1, "--cfl", 1, "-o", tmp_path, "--plot-format", "vtkhdf", code=3)
+    assert f"the state is in {tmp_path / 'unphysical.vtkhdf'}" in said
+    assert (tmp_path / "unphysical.vtkhdf").exists()
 
 
 def test_output_without_a_reader_is_an_error(tmp_path):
