@@ -5,10 +5,13 @@ several levels, and its profile with the exact profile."""
 
 import argparse
 import sys
+import tempfile
+from dataclasses import dataclass
 from pathlib import Path
 
 import judge
 import matplotlib
+import movie
 import numpy as np
 from analytic import riemann_problem, sedov_solution
 from plotfile import bad_plotfile, plotfile
@@ -40,10 +43,20 @@ EXACT = {"color": "#d1495b", "linewidth": 1.5, "zorder": 2}
 AVERAGED = {"color": "#e9a03b", "linewidth": 1.5, "zorder": 2}
 
 
-def _slice(figure, axes, file, values, label, half_width, colours="inferno", symmetric=False):
+@dataclass(frozen=True)
+class view:
+    """What pictures of a movie have in common; None: each picture has its own."""
+
+    limit: float = None  # of the colours
+    half_width: float = None  # of the blast's surroundings
+
+
+def _slice(figure, axes, file, values, label, shown, half_width, colours="inferno", symmetric=False):
     """Draws values by leaf in the plane z = 0, and the outlines of the leaves of several levels."""
     plane = file.leaves.middle_plane(values)
-    limit = np.abs(plane).max() if symmetric else None
+    limit = shown.limit
+    if limit is None and symmetric:
+        limit = np.abs(plane).max()
     extent = (file.lo[0], file.hi[0], file.lo[1], file.hi[1])
     image = axes.imshow(
         plane,
@@ -136,23 +149,35 @@ def _two_rows(figure, cell):
     return upper, lower
 
 
-def _blast(figure, grid, file, options):
+def _shock_radius(file, options):
+    solution = sedov_solution(float(file.metadata.get("gamma", 1.4)))
+    return solution.shock_radius(judge.blast_time(file, options.time_offset))
+
+
+def _half_width(file, options):
+    """Returns half the edge of the surroundings of a blast."""
+    shock = _shock_radius(file, options)
+    return min(file.hi[0], max(2.0 * shock, 8.0 * file.levels[-1].dx[0]))
+
+
+def _blast(figure, grid, file, options, shown):
     gamma = float(file.metadata.get("gamma", 1.4))
     solution = sedov_solution(gamma)
     time = judge.blast_time(file, options.time_offset)
-    shock = solution.shock_radius(time)
-    half_width = min(file.hi[0], max(2.0 * shock, 8.0 * file.levels[-1].dx[0]))
+    shock = _shock_radius(file, options)
+    half_width = shown.half_width or _half_width(file, options)
     density, radius = file.leaves.field(judge.DENSITY), file.leaves.radius()
     left = figure.add_subplot(grid[0])
     # All levels are seen in the whole domain only.
-    _slice(figure, left, file, density, "density", half_width if file.is_uniform else file.hi[0])
+    width = half_width if file.is_uniform else file.hi[0]
+    _slice(figure, left, file, density, "density", shown, width)
     circle = plt.Circle((0, 0), shock, fill=False, color="#5fd0f5", lw=1.2, ls=(0, (4, 3)))
     left.add_patch(circle)
 
     upper, lower = _two_rows(figure, grid[1])
-    shown = radius < half_width
-    level = _levels_of(file, radius)[shown]
-    _scatter(upper, file, radius[shown], density[shown], level)
+    near = radius < half_width
+    level = _levels_of(file, radius)[near]
+    _scatter(upper, file, radius[near], density[near], level)
     r = np.union1d(np.linspace(0.0, half_width, 2000), [shock, np.nextafter(shock, 2.0)])
     exact_density, exact_pressure = solution.profile(r / shock)
     upper.plot(r, exact_density, label="similarity solution", **EXACT)
@@ -166,7 +191,7 @@ def _blast(figure, grid, file, options):
     speed = 0.4 * shock / time
     scale = 2.0 / (gamma + 1.0) * speed * speed
     if "pressure" in file.names:
-        _scatter(lower, file, radius[shown], file.leaves.field("pressure")[shown], level)
+        _scatter(lower, file, radius[near], file.leaves.field("pressure")[near], level)
     lower.plot(r, scale * exact_pressure, **EXACT)
     lower.set(xlabel="r", ylabel="pressure", ylim=(0.0, None))
     return f"density L1 {judge.blast_l1(file, time, cells=cells):.2e}"
@@ -198,9 +223,10 @@ def _error_panel(lower, file, x, error):
     lower.set(xlabel="x", ylabel="cells − exact")
 
 
-def _sod(figure, grid, file, options):
+def _sod(figure, grid, file, options, shown):
     density = file.leaves.field(judge.DENSITY)
-    _slice(figure, figure.add_subplot(grid[0]), file, density, "density", file.hi[0], "viridis")
+    left = figure.add_subplot(grid[0])
+    _slice(figure, left, file, density, "density", shown, file.hi[0], "viridis")
     problem = riemann_problem(gamma=float(file.metadata.get("gamma", 1.4)))
     if not file.time > 0.0:
         raise bad_plotfile(f"{file.path}: time {file.time}; the Sod solution needs a time > 0")
@@ -213,12 +239,12 @@ def _sod(figure, grid, file, options):
     return f"density L1 {judge.sod_l1(file):.2e}"
 
 
-def _linear_wave(figure, grid, file, options):
+def _linear_wave(figure, grid, file, options, shown):
     amplitude = options.amplitude
-    wave = (file.leaves.field(judge.DENSITY) - 1.0) / amplitude
+    wave = _shown_values("linear-wave", file, options)
     label = "(density − 1) / amplitude"
     left = figure.add_subplot(grid[0])
-    _slice(figure, left, file, wave, label, file.hi[0], "RdBu_r", symmetric=True)
+    _slice(figure, left, file, wave, label, shown, file.hi[0], "RdBu_r", symmetric=True)
     x = np.linspace(file.lo[0], file.hi[0], 1001)
     phase = 2.0 * np.pi * (x - file.time) / (file.hi[0] - file.lo[0])
     panel = (file, wave, (x, np.sin(phase)), label, "exact solution")
@@ -229,11 +255,11 @@ def _linear_wave(figure, grid, file, options):
     return f"L1 / amplitude {judge.linear_wave_l1(file, amplitude):.2e}"
 
 
-def _plain(figure, grid, file, options):
+def _plain(figure, grid, file, options, shown):
     """Draws a problem without an exact solution: the density along the x axis and against the
     distance from the origin."""
     density = file.leaves.field(judge.DENSITY)
-    _slice(figure, figure.add_subplot(grid[0]), file, density, "density", file.hi[0])
+    _slice(figure, figure.add_subplot(grid[0]), file, density, "density", shown, file.hi[0])
     cell = grid[1].subgridspec(2, 1, hspace=0.12)
     upper, lower = figure.add_subplot(cell[0]), figure.add_subplot(cell[1])
     upper.plot(*_beside_x_axis(file, density), color=ONE_LEVEL, lw=1.0)
@@ -269,31 +295,93 @@ def _size_of(file):
     return f"{len(file.leaves)} sub-grids of levels {levels[0]}–{levels[-1]}"
 
 
-def draw(file, target, options):
+def _problem_of(file, options):
+    return options.problem or file.metadata.get("problem", "")
+
+
+def _shown_values(problem, file, options):
+    """Returns the values by leaf that the picture of the plane shows."""
+    density = file.leaves.field(judge.DENSITY)
+    return (density - 1.0) / options.amplitude if problem == "linear-wave" else density
+
+
+def draw(file, target, options, shown=view()):
     """Writes the picture of an open plotfile to `target`."""
-    problem = options.problem or file.metadata.get("problem", "")
+    problem = _problem_of(file, options)
     with plt.rc_context(STYLE):
         figure = plt.figure(figsize=(10.6, 4.7), layout="constrained")
-        grid = figure.add_gridspec(1, 2, width_ratios=(1.0, 1.12), wspace=0.04)
-        remark = PAINTERS.get(problem, _plain)(figure, grid, file, options)
-        parts = [_size_of(file), f"step {file.step}", f"t = {file.time:.5g}", remark]
-        title = TITLES.get(problem, problem or file.path.name)
-        figure.suptitle(f"{title}  ·  " + "  ·  ".join(p for p in parts if p), fontsize=11.5)
-        figure.savefig(target)
-        plt.close(figure)
+        try:
+            grid = figure.add_gridspec(1, 2, width_ratios=(1.0, 1.12), wspace=0.04)
+            remark = PAINTERS.get(problem, _plain)(figure, grid, file, options, shown)
+            parts = [_size_of(file), f"step {file.step}", f"t = {file.time:.5g}", remark]
+            title = TITLES.get(problem, problem or file.path.name)
+            figure.suptitle(f"{title}  ·  " + "  ·  ".join(p for p in parts if p), fontsize=11.5)
+            figure.savefig(target)
+        finally:
+            plt.close(figure)
+
+
+def _common_view(files, options):
+    """Returns the view that shows all of several files."""
+    limit, half_width = 0.0, None
+    for file in files:
+        problem = _problem_of(file, options)
+        values = _shown_values(problem, file, options)
+        limit = max(limit, float(np.abs(file.leaves.middle_plane(values)).max()))
+        if problem == "blast":
+            half_width = max(half_width or 0.0, _half_width(file, options))
+    return view(limit, half_width)
+
+
+def draw_movie(paths, target, options):
+    """Writes a movie of plotfiles in the order of their steps, with the same colours in all
+    pictures. A plotfile that cannot be drawn is left out, and stderr has the reason."""
+    movie.check_target(target)
+    files = sorted((plotfile(path) for path in paths), key=lambda file: file.step)
+    shown = _common_view(files, options)
+    with tempfile.TemporaryDirectory() as folder:
+        drawn = 0
+        for file in files:
+            try:
+                draw(file, Path(folder) / f"{drawn:05}.png", options, shown)
+                drawn += 1
+            except bad_plotfile as error:
+                print(f"draw: left out: {error}", file=sys.stderr)
+        if drawn == 0:
+            raise bad_plotfile("no plotfile could be drawn")
+        movie.write(Path(folder), target)
+
+
+def _target(args):
+    if args.output:
+        return args.output
+    first = str(args.plotfile[0]).rstrip("/")
+    if not args.movie:
+        return Path(first + ".png")
+    return Path(first).parent / ("movie" + movie.default_suffix())
 
 
 def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("plotfile")
-    parser.add_argument("-o", "--output", type=Path, help="default: PLOTFILE.png")
+    parser.add_argument("plotfile", nargs="+")
+    parser.add_argument(
+        "-o", "--output", type=Path, help="default: PLOTFILE.png; movie.mp4 or movie.gif"
+    )
+    parser.add_argument(
+        "--movie", action="store_true", help="make a .mp4 (ffmpeg) or .gif (pillow) of all files"
+    )
     parser.add_argument("--problem", choices=sorted(PAINTERS), help="if the file does not say")
     parser.add_argument("--time-offset", type=float, help="age of the blast at the start")
     parser.add_argument("--amplitude", type=float, default=1e-6, help="of the acoustic wave")
     args = parser.parse_args(arguments)
-    target = args.output or Path(str(args.plotfile).rstrip("/") + ".png")
+    if len(args.plotfile) > 1 and not args.movie:
+        parser.error("several plotfiles are drawn with --movie only")
+    target = _target(args)
     try:
-        draw(plotfile(args.plotfile), target, args)
+        if args.movie:
+            draw_movie(args.plotfile, target, args)
+        else:
+            draw(plotfile(args.plotfile[0]), target, args)
     except (bad_plotfile, OSError, ValueError) as error:
         print(f"draw: {error}", file=sys.stderr)
         return 2
