@@ -72,7 +72,12 @@ def _order(level, place):
     return np.lexsort((*place.T, level))
 
 
-def l1_norm(file, data, exact):
+def l1_norm(data, exact):
+    """Returns the sum of |u - exact| dV / V on a uniform mesh."""
+    return math.fsum(np.abs(data - exact).ravel()) / data.size
+
+
+def l1_of_leaves(file, data, exact):
     """Returns the integral of |u - exact| over the domain divided by its volume; both are arrays by
     leaf."""
     return file.leaves.mean(np.abs(data - exact))
@@ -113,7 +118,7 @@ def _require_time(file):
 
 def sod_l1(file, normal=(1.0, 0.0, 0.0)):
     _require_time(file)
-    return l1_norm(file, file.leaves.field(DENSITY), sod_exact(file, normal))
+    return l1_of_leaves(file, file.leaves.field(DENSITY), sod_exact(file, normal))
 
 
 def sod_reference_norm(file):
@@ -170,7 +175,7 @@ def linear_wave_exact(file, amplitude, speed=1.0, axis=0):
 def linear_wave_l1(file, amplitude=1e-6, speed=1.0, axis=0):
     """Returns the density L1 in units of the amplitude: 0 is exact, 2/pi a wave that vanished."""
     exact = linear_wave_exact(file, amplitude, speed, axis)
-    return l1_norm(file, file.leaves.field(DENSITY), exact) / amplitude
+    return l1_of_leaves(file, file.leaves.field(DENSITY), exact) / amplitude
 
 
 def blast_time(file, offset=None, radius=BLAST_RADIUS):
@@ -188,18 +193,13 @@ def density_on(file, cells):
     return file.leaves.averages(file.leaves.field(DENSITY), cells)
 
 
-def _mesh_l1(data, exact):
-    """Returns the sum of |u - exact| dV / V on a mesh of equal cells."""
-    return math.fsum(np.abs(data - exact).ravel()) / data.size
-
-
 def blast_l1(file, time, gamma=None, energy=1.0, cells=None):
     """Returns the density L1 against the similarity solution; both are averages over cells³ cells
     (default: those of the file)."""
     gamma = float(file.metadata.get("gamma", 1.4)) if gamma is None else gamma
     cells = cells or file.cells
     exact = sedov_solution(gamma).density_average(cells, file.hi[0], time, energy)
-    return _mesh_l1(density_on(file, cells), exact)
+    return l1_norm(density_on(file, cells), exact)
 
 
 def ball_l1(file, radius, gamma=None, energy=1.0, cells=None, samples=4):
@@ -218,7 +218,7 @@ def ball_l1(file, radius, gamma=None, energy=1.0, cells=None, samples=4):
         exact[k] = fine.reshape(samples, half, samples, half, samples).mean(axis=(0, 2, 4))
     for axis in range(3):
         exact = np.concatenate([np.flip(exact, axis), exact], axis)
-    return _mesh_l1(density_on(file, cells), exact)
+    return l1_norm(density_on(file, cells), exact)
 
 
 @functools.lru_cache(maxsize=4)
