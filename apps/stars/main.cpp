@@ -17,9 +17,11 @@
 
 #include "common/program.hpp"
 #include "common/report.hpp"
+#include "driver/adaptive.hpp"
 #include "driver/memory.hpp"
 #include "driver/part.hpp"
 #include "driver/progress.hpp"
+#include "driver/regrid.hpp"
 #include "driver/settings.hpp"
 #include "driver/setup.hpp"
 #include "io/files.hpp"
@@ -37,7 +39,8 @@ namespace fs = std::filesystem;
 using seconds = std::chrono::duration<double>;
 using std::chrono::steady_clock;
 
-constexpr double drift_limit = 5e-15;
+/// The largest relative change of a sum over the domain. Changes of the mesh round once more.
+double drift_limit(const settings& s) { return is_adaptive(s) ? 1e-14 : 5e-15; }
 
 /// Returns the volume integral of a field plus its outflow, by Neumaier's compensated sum.
 double total(const snapshot& s, int f) {
@@ -49,10 +52,12 @@ double total(const snapshot& s, int f) {
     sum = next;
   };
   const double volume = s.grid.cell_volume();
-  for (int n = 0; n < s.grid.subgrid_count(); ++n)
+  for (int n = 0; n < s.grid.subgrid_count(); ++n) {
+    const double cells = std::ldexp(1.0, 3 * (s.grid.level() - s.grid.tree().key(n).level));
     for (int c = 0; c < cells_per_subgrid; ++c)
-      add(s.data[(std::size_t(n) * field_count + std::size_t(f)) * cells_per_subgrid +
-                 std::size_t(c)]);
+      add(cells * s.data[(std::size_t(n) * field_count + std::size_t(f)) * cells_per_subgrid +
+                         std::size_t(c)]);
+  }
   return (sum + lost) * volume + s.outflow[std::size_t(f)];
 }
 
@@ -81,6 +86,10 @@ struct run_result {
   snapshot last;
   double first_step_s = 0.0;
   double later_steps_s = 0.0;  // of all later steps together
+  double later_updates = 0.0;  // of cells, in these steps
+  double regrid_s = 0.0;       // changes of the mesh, with their tests
+  long regrids = 0;            // trees after the first one
+  long tests = 0;              // of all leaves
   starling::aggregation_statistics aggregated;
   double bytes_sent = 0.0;  // by all ranks, in all steps
 };
@@ -95,9 +104,22 @@ void write_due(const settings& s, const snapshot& state) {
   if (s.write_plots && due(s.plot_every)) write_plot(s, state);
 }
 
-/// Runs the time loop: steps, and writes the files that are due. The first step is timed
-/// separately.
-starling::task<> advance(const settings& s, simulation& sim, run_result& r) {
+long regrid_interval(const settings& s) {
+  return s.regrid_every > 0 ? s.regrid_every : steps_between_regrids(s.numerics.cfl);
+}
+
+starling::task<> regrid(const settings& s, adaptive_simulation& sim, run_result& r) {
+  const auto begin = steady_clock::now();
+  std::vector<refinement_rule> rules = make_problem(s)->rules;
+  const bool changed = co_await sim.regrid(std::move(rules), limits_of(s));
+  r.regrids += changed;
+  r.tests += 1;
+  r.regrid_s += seconds(steady_clock::now() - begin).count();
+}
+
+/// Runs the time loop: steps, changes of the mesh, and writes the files that are due. The first
+/// step is timed separately.
+starling::task<> advance(const settings& s, adaptive_simulation& sim, run_result& r) {
   progress_bar bar(s.progress, {s.steps, s.stop_time}, r.first.step, r.first.time);
   snapshot& now = r.last;  // clock only; the simulation holds the state
   now.step = r.first.step;
@@ -113,10 +135,14 @@ starling::task<> advance(const settings& s, simulation& sim, run_result& r) {
     const bool first = ++now.step == r.first.step + 1;
     const bool writes = (s.plot_every > 0 && now.step % s.plot_every == 0) ||
                         (s.restart_every > 0 && now.step % s.restart_every == 0);
+    const bool regrids = is_adaptive(s) && now.step % regrid_interval(s) == 0 && !finished(s, now);
+    if (!first) r.later_updates += double(sim.grid().cell_count());
     bar.show(now.step, now.time, dt);
-    if (!first && !writes && !finished(s, now)) continue;
+    if (!first && !writes && !regrids && !finished(s, now)) continue;
     co_await sim.finish();
     (first ? r.first_step_s : r.later_steps_s) += seconds(steady_clock::now() - begin).count();
+    // Before files are written, so that a run that continues from them has the same trees.
+    if (regrids) co_await regrid(s, sim, r);
     if (writes && !finished(s, now)) write_due(s, co_await sim.gather());
     begin = steady_clock::now();
   }
@@ -125,7 +151,7 @@ starling::task<> advance(const settings& s, simulation& sim, run_result& r) {
 
 /// Runs the time loop and waits for all its tasks, also after an error: none outlives the
 /// simulation.
-starling::task<> run(const settings& s, simulation& sim, run_result& r) {
+starling::task<> run(const settings& s, adaptive_simulation& sim, run_result& r) {
   std::exception_ptr failure;
   try {
     co_await advance(s, sim, r);
@@ -151,7 +177,6 @@ std::string digest(const std::vector<double>& numbers) {
 }
 
 void fill_report(const settings& s, starling::runtime& rt, run_result& r, apps::report& out) {
-  const double cells = double(r.last.grid.cell_count());
   out.config("state_fnv1a", digest(r.last.data));
   out.metric("steps", double(r.last.step - r.first.step));
   out.metric("time", r.last.time);
@@ -159,7 +184,13 @@ void fill_report(const settings& s, starling::runtime& rt, run_result& r, apps::
   if (const double later = double(r.last.step - r.first.step - 1); later > 0) {
     const double step = r.later_steps_s / later;
     out.metric("step_ms", step * 1e3);
-    out.metric("cell_updates_per_s", cells / step);
+    out.metric("cell_updates_per_s", r.later_updates / r.later_steps_s);
+  }
+  if (is_adaptive(s)) {
+    out.metric("sub_grids", double(r.last.grid.subgrid_count()));
+    out.metric("regrids", double(r.regrids));
+    if (r.tests > 0) out.metric("regrid_ms", r.regrid_s * 1e3 / double(r.tests));
+    out.metric("regrid_share", r.regrid_s / (r.regrid_s + r.first_step_s + r.later_steps_s));
   }
   if (r.bytes_sent > 0.0 && r.last.step > r.first.step)
     out.metric("ghosts_sent_mb_per_step", r.bytes_sent * 1e-6 / double(r.last.step - r.first.step));
@@ -182,8 +213,8 @@ void fill_report(const settings& s, starling::runtime& rt, run_result& r, apps::
     out.metric("mass_drift", mass);
     out.metric("energy_drift", energy);
   } else {
-    out.check("mass drift", mass <= drift_limit, mass, drift_limit);
-    out.check("energy drift", energy <= drift_limit, energy, drift_limit);
+    out.check("mass drift", mass <= drift_limit(s), mass, drift_limit(s));
+    out.check("energy drift", energy <= drift_limit(s), energy, drift_limit(s));
   }
 }
 
@@ -221,19 +252,18 @@ void fill_config(const settings& s, starling::runtime& rt, apps::report& out) {
   out.config("ranks", std::int64_t(starling::rank_count()));
 }
 
-starling::task<std::unique_ptr<simulation>> make_simulation(const settings& s,
-                                                            starling::runtime& rt,
-                                                            const snapshot& first) {
+starling::task<std::unique_ptr<adaptive_simulation>> make_simulation(const settings& s,
+                                                                     starling::runtime& rt,
+                                                                     const snapshot& first) {
   if (starling::rank_count() > 1) co_return co_await make_across_ranks(rt, first, s);
-  co_return s.place == residency::staged ? make_staged(rt, first, s.numerics, s.staged)
-                                         : make_resident(rt, first, s.numerics, s.resident);
+  co_return make_on_one_rank(rt, first, s);
 }
 
 void announce(const settings& s, starling::runtime& rt, const snapshot& first) {
   const starling::device_set& all = starling::devices(rt);
-  fmt::print("stars: {} on {}³ cells, {} sub-grids, {}, gamma {:.4g}\n", s.problem,
-             first.grid.cells_per_edge(), first.grid.subgrid_count(), name_of(first.boundary),
-             first.gamma);
+  fmt::print("stars: {} on {}³ cells, {}{} sub-grids, {}, gamma {:.4g}\n", s.problem,
+             edge << s.level, is_adaptive(s) ? "where they are needed, at first " : "",
+             first.grid.subgrid_count(), name_of(first.boundary), first.gamma);
   const int ranks = starling::rank_count();
   fmt::print("       {}{} workers, {} × {} ({}), completion by {}, {}\n",
              ranks == 1 ? "" : fmt::format("{} ranks, this one with ", ranks), rt.worker_count(),
@@ -308,9 +338,9 @@ snapshot prepare(settings& s, starling::runtime& rt) {
     require_memory(s.level, memory_needed(s.level, s.place, on_host, starling::rank_count()),
                    memory_available());
   };
-  if (s.restart_from.empty()) check_memory();
+  if (s.restart_from.empty() && !is_adaptive(s)) check_memory();
   snapshot first = first_state(s);
-  if (!s.restart_from.empty()) check_memory();  // for the level of the file
+  if (!s.restart_from.empty() && !is_adaptive(s)) check_memory();  // for the level of the file
   require_sub_grids(first.grid, starling::rank_count());
   for (const std::string& line : without_effect(s))
     fmt::print(stderr, "stars: warning: {}\n", line);

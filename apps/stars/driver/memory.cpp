@@ -2,6 +2,7 @@
 #include "driver/memory.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <fstream>
 
 #include <fmt/format.h>
@@ -20,7 +21,7 @@ constexpr double gib = 1024.0 * 1024.0 * 1024.0;
 }  // namespace
 
 double memory_needed(int level, residency place, bool on_host, int ranks) {
-  const double subgrids = double(mesh{level, 1.0}.subgrid_count());
+  const double subgrids = std::ldexp(1.0, 3 * level);
   const double state = subgrids * sizeof(double) * compact.block;
   const double snapshots = 2 * state;                                    // the first and the last
   if (place == residency::staged) return snapshots + 3 * state / ranks;  // one for each stage
@@ -45,8 +46,8 @@ double memory_available() {
 }
 
 std::string memory_text(int level, double needed) {
-  return fmt::format("--level {}: {}³ cells need {:.3g} GiB of memory", level,
-                     mesh{level, 1.0}.cells_per_edge(), needed / gib);
+  return fmt::format("--level {}: {}³ cells need {:.3g} GiB of memory", level, edge << level,
+                     needed / gib);
 }
 
 void require_memory(int level, double needed, double available) {

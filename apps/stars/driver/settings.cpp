@@ -31,6 +31,7 @@ const auto residencies = by_name({residency::staged, residency::resident});
 const auto reconstructions = by_name({reconstruction_kind::ppm, reconstruction_kind::minmod});
 const auto quadratures = by_name({quadrature_kind::nine_point, quadrature_kind::centre});
 
+constexpr int most_uniform_level = 7;
 constexpr long default_steps = 15;
 constexpr int gpu_aggregate = 32;
 constexpr int gpu_streams = 4;  // of an aggregated run: few, so that work is gathered
@@ -118,10 +119,20 @@ class command_line {
         ->check(CLI::IsMember({"blast", "sod", "linear-wave"}))
         ->capture_default_str()
         ->group(group);
-    m_app.add_option("--level", s.level, "octree levels: 8·2^level cells along an edge")
-        ->check(within(0, 7))
+    m_app
+        .add_option("--level", s.level,
+                    "octree levels: 8·2^level of the smallest cells along an edge")
+        ->check(within(0, max_level))
         ->capture_default_str()
         ->group(group);
+    m_app
+        .add_option("--min-level", s.min_level,
+                    "level of the largest cells: the mesh follows the flow [--level: uniform]")
+        ->check(within(0, max_level))
+        ->group(group);
+    add_number("--regrid-every", s.regrid_every,
+               "steps between changes of the mesh; 0: as many as the flow needs for two cells",
+               within(0L, most_steps), group);
     add_number("--xscale", s.xscale, "half the edge of the domain", within(tiny, huge), group);
     m_app.add_option("--gamma", s.gamma, "adiabatic index [blast, sod 7/5; linear-wave 5/3]")
         ->check(within(1.0 + 1e-6, 3.0))
@@ -256,6 +267,15 @@ class command_line {
     for (const CLI::Option* option : m_app.get_options())
       if (option->count() > 0) s.given.insert(option->get_single_name());
     s.steps = m_steps.value_or(s.stop_time > 0 ? 0 : default_steps);
+    if (s.min_level.value_or(s.level) > s.level)
+      throw starling::option_error(
+          fmt::format("--min-level {} --level {}: the largest cells would be smaller than the "
+                      "smallest ones; give --min-level 0 to {}",
+                      *s.min_level, s.level, s.level));
+    if (limits_of(s).min > most_uniform_level)
+      throw starling::option_error(fmt::format(
+          "--{} {}: a mesh begins with all cells of this level, {} at most; give a lower one",
+          is_adaptive(s) ? "min-level" : "level", limits_of(s).min, most_uniform_level));
     if (s.steps == 0 && s.stop_time == 0)
       throw starling::option_error("--steps 0 and --stop-time 0: the run would never end");
   }
@@ -263,7 +283,7 @@ class command_line {
   settings& m_settings;
   CLI::App m_app{
       "Sedov–Taylor blast wave, Sod's shock tube and a linear wave: Octo-Tiger's scheme "
-      "on a uniform octree, run as asynchronous tasks."};
+      "on an octree, run as asynchronous tasks."};
   CLI::Option* m_config = nullptr;
   std::string m_unread;
   std::optional<long> m_steps;
@@ -300,6 +320,9 @@ void suit_devices(settings& s, starling::runtime& rt) {
       on_gpu && s.aggregate > 1 && !streams_given ? std::size_t(gpu_streams) : first.pool().size();
 }
 
+level_limits limits_of(const settings& s) { return {s.min_level.value_or(s.level), s.level}; }
+bool is_adaptive(const settings& s) { return limits_of(s).min < s.level; }
+
 std::vector<std::string> without_effect(const settings& s) {
   const std::string other_problem = "for problem " + s.problem;
   const bool blast = s.problem == "blast", sod = s.problem == "sod";
@@ -308,6 +331,7 @@ std::vector<std::string> without_effect(const settings& s) {
     bool used;
     std::string why;
   } rules[] = {{"rho-floor", s.numerics.floors.enabled, "without --floors"},
+               {"regrid-every", is_adaptive(s), "on a uniform mesh"},
                {"plot-every", s.write_plots, "with --no-plots"},
                {"plot-format", s.write_plots, "with --no-plots"},
                {"restart-every", s.write_restart, "with --no-restart-file"},

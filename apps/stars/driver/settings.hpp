@@ -9,6 +9,7 @@
 #include <starling/core/options.hpp>
 
 #include "hydro/scheme.hpp"
+#include "mesh/adapt.hpp"
 #include "mesh/mesh.hpp"
 #include "placement/simulation.hpp"
 
@@ -37,6 +38,8 @@ constexpr const char* name_of(plot_format format) {
 struct settings {
   std::string problem = "blast";
   int level = 3;
+  std::optional<int> min_level;  ///< of the coarsest leaves; default: `level`, a uniform mesh
+  long regrid_every = 0;         ///< steps; 0: by the Courant number
   double xscale = 1.0;
   std::optional<double> gamma;  ///< default: the problem's own
   double energy = 1.0;          ///< of the blast
@@ -68,6 +71,11 @@ struct settings {
   starling::runtime_options runtime;
   std::set<std::string> given;  ///< names of the options found on the command line or in the file
 };
+
+/// Returns the levels that leaves may have.
+[[nodiscard]] level_limits limits_of(const settings& s);
+/// Returns whether the mesh follows the flow.
+[[nodiscard]] bool is_adaptive(const settings& s);
 
 /// Reads flags and configuration file. Prints the help and exits on --help.
 /// @throws starling::option_error that names the option, its value and the accepted values

@@ -6,6 +6,7 @@
 #include <starling/core/error.hpp>
 
 #include "common/by_options.hpp"
+#include "driver/regrid.hpp"
 #include "problems/problems.hpp"
 
 namespace stars {
@@ -52,25 +53,35 @@ template <class T>
 void adopt(const settings& s, const std::string& name, T& mine, const parameters& file) {
   const auto found = file.find(name);
   if (found == file.end()) return;  // a parameter of another problem
-  if constexpr (std::is_same_v<T, int>)
-    adopt(s, name, mine, int(std::get<std::int64_t>(found->second)));
+  if constexpr (std::is_integral_v<T>)
+    adopt(s, name, mine, T(std::get<std::int64_t>(found->second)));
   else
     adopt(s, name, mine, std::get<T>(found->second));
 }
 
 /// Replaces radius 0 by the default, a number of cells.
 void resolve_radius(settings& s) {
-  if (s.problem == "blast" && s.radius == 0) s.radius = default_radius({s.level, s.xscale});
+  if (s.problem == "blast" && s.radius == 0) s.radius = default_radius(s.level, s.xscale);
 }
 
 void adopt_state(settings& s, const snapshot& state) {
   adopt(s, "problem", s.problem, state.problem);
-  adopt(s, "level", s.level, state.grid.level());
   adopt(s, "xscale", s.xscale, state.grid.xscale());
   double gamma = s.gamma.value_or(state.gamma);
   adopt(s, "gamma", gamma, state.gamma);
   std::string boundary = name_of(s.boundary.value_or(state.boundary));
   adopt(s, "boundary", boundary, std::string(name_of(state.boundary)));
+}
+
+/// A file with levels says which ones its leaves may have; others have a uniform mesh.
+void adopt_levels(settings& s, const restart& content) {
+  const auto found = content.scheme.find("min-level");
+  if (found == content.scheme.end()) return adopt(s, "level", s.level, content.state.grid.level());
+  adopt(s, "level", s.level, content.scheme);
+  int lowest = s.min_level.value_or(0);
+  adopt(s, "min-level", lowest, content.scheme);
+  s.min_level = lowest;
+  adopt(s, "regrid-every", s.regrid_every, content.scheme);
 }
 
 void adopt_problem(settings& s, const parameters& file) {
@@ -120,6 +131,7 @@ void check_goal(const settings& s, const snapshot& state) {
 snapshot read_state(settings& s) {
   restart content = read_restart(s.restart_from);
   adopt_state(s, content.state);
+  adopt_levels(s, content);
   adopt_problem(s, content.scheme);
   compare_schemes(s, content.scheme);
   check_goal(s, content.state);
@@ -140,7 +152,9 @@ namespace {
 
 snapshot new_state(const settings& s) {
   const std::unique_ptr<problem> flow = make_problem(s);
-  return apps::by_options([&] { return initial_state(*flow, s.level); });
+  return apps::by_options([&] {
+    return is_adaptive(s) ? initial_state(*flow, limits_of(s)) : initial_state(*flow, s.level);
+  });
 }
 
 }  // namespace
@@ -155,6 +169,11 @@ snapshot first_state(settings& s) {
 
 parameters restart_parameters(const settings& s) {
   parameters all = scheme_parameters(s);
+  if (is_adaptive(s)) {
+    all["level"] = std::int64_t(s.level);
+    all["min-level"] = std::int64_t(limits_of(s).min);
+    all["regrid-every"] = std::int64_t(s.regrid_every);
+  }
   if (s.problem == "blast") {
     all["energy"] = s.energy;
     all["radius"] = s.radius;

@@ -17,13 +17,13 @@ class blast final : public problem {
     require(o.energy > 0.0 && std::isfinite(o.energy), "energy must be positive");
     require(o.ambient > 0.0 && std::isfinite(o.ambient), "ambient energy must be positive");
     require(o.radius >= 0.0 && std::isfinite(o.radius), "radius must not be negative");
-    const mesh finest{finest_level, o.xscale};
-    m_radius = o.radius > 0.0 ? o.radius : default_radius(finest);
-    const long cells = cells_inside(finest);
+    const int along = edge << finest_level;
+    m_finest_dx = 2.0 * o.xscale / along;
+    m_radius = o.radius > 0.0 ? o.radius : default_radius(finest_level, o.xscale);
+    const long cells = cells_inside(along);
     require(cells > 0, "radius holds no cell centre at this level");
-    m_density = o.energy / (static_cast<double>(cells) * finest.cell_volume());
+    m_density = o.energy / (static_cast<double>(cells) * (m_finest_dx * m_finest_dx * m_finest_dx));
     m_energy = o.energy;
-    m_finest_dx = finest.dx();
     rules = {{field::rho, refinement_measure::difference, 0.1},
              {field::tau, refinement_measure::difference, 0.1}};
   }
@@ -42,15 +42,18 @@ class blast final : public problem {
   static bool inside(double x, double y, double z, double radius) {
     return (x * x + y * y) + z * z < radius * radius;
   }
-  [[nodiscard]] long cells_inside(const mesh& grid) const {
-    const double reach = std::fmin(m_radius, grid.xscale());
-    const int first = std::max(0, int((grid.xscale() - reach) / grid.dx()) - 1);
-    const int last = grid.cells_per_edge() - 1 - first;
+  /// Returns the number of cells whose centres are in the ball, of a grid with `along` cells along
+  /// an edge.
+  [[nodiscard]] long cells_inside(int along) const {
+    const double reach = std::fmin(m_radius, xscale);
+    const int first = std::max(0, int((xscale - reach) / m_finest_dx) - 1);
+    const int last = along - 1 - first;
+    const auto centre = [&](int i) { return double(2 * i + 1 - along) * (xscale / along); };
     long cells = 0;
     for (int k = first; k <= last; ++k)
       for (int j = first; j <= last; ++j)
         for (int i = first; i <= last; ++i)
-          cells += inside(grid.centre(i), grid.centre(j), grid.centre(k), m_radius);
+          cells += inside(centre(i), centre(j), centre(k), m_radius);
     return cells;
   }
 

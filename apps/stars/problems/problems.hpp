@@ -19,8 +19,10 @@ struct sod_options {
   double xscale = 1.0;
 };
 
-/// Returns the radius of the heated ball, which then has 160 cells at any resolution.
-inline double default_radius(const mesh& grid) { return 3.5 * grid.dx(); }
+/// Returns the radius of the heated ball, which then has 160 cells of this level.
+inline double default_radius(int level, double xscale) {
+  return 3.5 * (2.0 * xscale / (edge << level));
+}
 
 /// Sedov-Taylor blast: `energy` is spread evenly over the cells whose centre is closer than
 /// `radius`.
