@@ -20,6 +20,7 @@
 #include "placement/device_halos.hpp"
 #include "placement/launch.hpp"
 #include "placement/others.hpp"
+#include "placement/resident_memory.hpp"
 #include "placement/serial.hpp"
 #include "placement/simulation.hpp"
 #include "placement/step.hpp"
@@ -32,42 +33,8 @@
 namespace stars {
 namespace {
 
+using array = device_array;
 using starling::memory_kind;
-using array = starling::buffer<double>;
-
-/// Sizes of the work arrays of one sub-grid, in doubles.
-struct work_sizes {
-  int jump, points;
-
-  work_sizes(kernel_cut cut, quadrature_kind quadrature)
-      : jump(cut == kernel_cut::fused ? 0 : jump_block),
-        points(cut == kernel_cut::grouped ? grouped_flux::point_block
-               : cut == kernel_cut::fused && quadrature == quadrature_kind::centre ? 0
-                                                                                   : point_block) {}
-  [[nodiscard]] int total() const {
-    return ghosted.block + pressure_block + jump + points + flux_block + compact.block;
-  }
-};
-
-/// A stream and the work arrays of one batch of sub-grids.
-struct lane {
-  lane(starling::device& where, int batch, const work_sizes& sizes) : stream(where.make_stream()) {
-    const auto allocate = [&](int block) {
-      return where.allocate<double>(memory_kind::device, size(batch, block));
-    };
-    u = allocate(ghosted.block);
-    pressure = allocate(pressure_block);
-    jump = allocate(sizes.jump);
-    points = allocate(sizes.points);
-    fluxes = allocate(flux_block);
-    rate = allocate(compact.block);
-  }
-
-  static std::size_t size(int batch, int block) { return std::size_t(batch) * std::size_t(block); }
-
-  starling::stream stream;
-  array u, pressure, jump, points, fluxes, rate;
-};
 
 /// Returns the device of this rank: ranks of one host use its devices in turn.
 starling::device& device_for(starling::runtime& rt, const other_parts* others) {
@@ -85,12 +52,7 @@ class resident final : public part_simulation {
         m_device(device_for(rt, others)), m_lanes_per_vector(lanes_of(m_device)),
         m_cut(cut_for(how.cut, numerics, m_device)), m_capture(how.capture),
         m_work(m_cut, numerics.quadrature), m_batch(batch_size(how.aggregate)),
-        m_main(m_device.make_stream()), m_frames(apps::upload(m_device, m_main, m_plan.frames)),
-        m_sources(apps::upload(m_device, m_main, m_plan.sources)),
-        m_restrictions(apps::upload(m_device, m_main, m_plan.restrictions)),
-        m_prolongations(apps::upload(m_device, m_main, m_plan.prolongations)),
-        m_fine_faces(apps::upload(m_device, m_main, m_plan.fine_faces)),
-        m_coarse_faces(apps::upload(m_device, m_main, m_plan.coarse_faces)),
+        m_main(m_device.make_stream()), m_tables(m_device, m_main, m_plan),
         m_halos(m_device, m_main, others), m_states{allocate_state(), allocate_state(),
                                                     allocate_state()},
         m_leaving(allocate(field_count)), m_amount(allocate(field_count)),
@@ -178,9 +140,8 @@ class resident final : public part_simulation {
       submit(m_main,
              restriction{u, result.data(), first.data(), int(restrictions.size()), field_set::all});
     if (!prolongations.empty())
-      submit(m_main, prolongation{u, result.data(), m_frames.data(), m_sources.data(),
-                                  second.data(), int(prolongations.size()), theta_of_refinement,
-                                  m_lanes_per_vector > 1 ? m_lanes_per_vector : 0, false});
+      submit(m_main, prolong(m_states[0], second.data(), int(prolongations.size()), result,
+                             theta_of_refinement, false));
     m_main.copy(on_host, result);
     co_await m_main.completion();
     co_return std::vector<double>(on_host.begin(), on_host.end());
@@ -319,7 +280,8 @@ class resident final : public part_simulation {
   void find_fastest() {
     const index_type speeds = index_type{count()} * speed_block;
     if (!m_state.grid.is_uniform())
-      submit(m_main, scale_speeds{m_speeds.data(), m_frames.data(), m_state.grid.dx(), count()});
+      submit(m_main,
+             scale_speeds{m_speeds.data(), m_tables.frames.data(), m_state.grid.dx(), count()});
     find_max(m_speeds.data(), speeds, small(clock_at + clock_entry::fastest));
   }
   void choose_time_step() {
@@ -366,20 +328,36 @@ class resident final : public part_simulation {
     m_main.copy(part(m_small, outflow_at, field_count), part(m_host, outflow_at, field_count));
   }
 
-  /// Submits work in batches to the lanes' streams, after the earlier and before the later work of
-  /// the main stream. `work(lane, first, n)` submits the operations for n sub-grids from `first`
-  /// on; together they are those from `begin` to before `end`.
+  /// Submits work in batches to the lanes' streams. `work(lane, first, n)` submits the operations
+  /// for n sub-grids from `first` on; together they are those from `begin` to before `end`.
   template <class Work>
   void in_batches(int begin, int end, Work work) {
     const auto each = [&] {
       for (int first = begin; first < end; first += m_batch)
         work(lane_of(first), first, std::min(m_batch, end - first));
     };
-    if (m_lanes.size() == 1 || begin == end) return each();
+    if (begin < end) in_lanes(each);
+  }
+  /// Submits work to the lanes after the earlier and before the later work of the main stream.
+  template <class Submit>
+  void in_lanes(Submit submit_all) {
+    if (m_lanes.size() == 1) return submit_all();
     const starling::event start = m_main.record();
     for (lane& l : m_lanes) l.stream.wait(start);
-    each();
+    submit_all();
     for (lane& l : m_lanes) m_main.wait(l.stream.record());
+  }
+  /// Submits work on `count` links in equal shares, one for each lane.
+  template <class Work>
+  void in_shares(int count, Work work) {
+    if (count == 0) return;
+    const auto share = [&](std::size_t k) {
+      return int(std::int64_t{count} * std::int64_t(k) / std::int64_t(m_lanes.size()));
+    };
+    in_lanes([&] {
+      for (std::size_t k = 0; k < m_lanes.size(); ++k)
+        if (share(k + 1) > share(k)) work(stream_of(m_lanes[k]), share(k), share(k + 1) - share(k));
+    });
   }
   /// Returns the lane's stream, or the main stream if there is one lane only.
   [[nodiscard]] starling::stream& stream_of(lane& l) {
@@ -399,10 +377,14 @@ class resident final : public part_simulation {
   }
 
   [[nodiscard]] ghost_fill ghosts_from(array& from, lane& to, int first, int n, bool energy_only) {
-    return {from.data(),     to.u.data(),
-            m_frames.data(), m_sources.data() + index_type{first} * direction_count,
-            first,           n,
-            energy_only,     m_lanes_per_vector > 1 ? m_lanes_per_vector : 0};
+    return {from.data(),
+            to.u.data(),
+            m_tables.frames.data(),
+            m_tables.sources.data() + index_type{first} * direction_count,
+            first,
+            n,
+            energy_only,
+            m_lanes_per_vector > 1 ? m_lanes_per_vector : 0};
   }
 
   /// Return the state before a stage and the state after it.
@@ -428,20 +410,20 @@ class resident final : public part_simulation {
     double* speeds = m_speeds.data() + index_type{first} * speed_block;
     const stage_kernels k = make_stage(
         {l.u.data(), l.u.data(), l.pressure.data(), l.jump.data(), l.points.data(), fluxes, speeds},
-        m_frames.data() + first, n, m_scheme, m_lanes_per_vector);
+        m_tables.frames.data() + first, n, m_scheme, m_lanes_per_vector);
     submit_kernels(stream_of(l), ghosts_from(before(stage), l, first, n, false), k);
     const auto faces = m_plan.fine_faces_of(first, n);
     if (faces.empty()) return;
     submit(stream_of(l),
            mean_fluxes{fluxes, m_means.data(),
-                       m_fine_faces.data() + (faces.data() - m_plan.fine_faces.data()), first,
-                       int(faces.size())});
+                       m_tables.fine_faces.data() + (faces.data() - m_plan.fine_faces.data()),
+                       first, int(faces.size())});
   }
   /// Submits the divergence, and the update, if the time step is determined. In the first stage it
   /// is not: rates are stored in the memory of the next state.
   void find_rates(lane& l, int stage, int first, int n, const double* fluxes) {
     starling::stream& queue = stream_of(l);
-    const subgrid_frame* frames = m_frames.data() + first;
+    const subgrid_frame* frames = m_tables.frames.data() + first;
     double* rate = stage == 0 ? of(after(stage), first) : l.rate.data();
     submit(queue, divergence{fluxes, of(before(stage), first), rate, frames, n, m_scheme.omega});
     submit(queue, outflow_rate{fluxes, m_leaving.data(), frames, m_plan.first, n});
@@ -450,24 +432,37 @@ class resident final : public part_simulation {
   void correct(int stage) {
     if (m_plan.corrected == count()) return;
     if (!m_scheme.error.fluxes_uncorrected)
-      submit(m_main, correct_fluxes{m_corrected.data(), m_means.data(), m_coarse_faces.data(),
-                                    m_plan.corrected, int(m_coarse_faces.size())});
+      submit(m_main,
+             correct_fluxes{m_corrected.data(), m_means.data(), m_tables.coarse_faces.data(),
+                            m_plan.corrected, int(m_tables.coarse_faces.size())});
     in_batches(m_plan.corrected, count(), [this, stage](lane& l, int first, int n) {
       find_rates(l, stage, first, n, corrected_fluxes(first));
     });
   }
 
   void restrict_cells(array& u, field_set fields) {
-    if (m_restrictions.size() > 0)
-      submit(m_main, restriction{u.data(), u.data(), m_restrictions.data(),
-                                 int(m_restrictions.size()), fields});
+    in_shares(int(m_plan.restrictions.size()), [&](starling::stream& queue, int first, int n) {
+      submit(queue,
+             restriction{u.data(), u.data(), m_tables.restrictions.data() + first, n, fields});
+    });
   }
   void prolong_cells(array& u, field_set fields) {
-    if (m_prolongations.size() > 0)
-      submit(m_main, prolongation{u.data(), u.data(), m_frames.data(), m_sources.data(),
-                                  m_prolongations.data(), int(m_prolongations.size()),
-                                  theta_of_ghosts, m_lanes_per_vector > 1 ? m_lanes_per_vector : 0,
-                                  fields == field_set::energy});
+    in_shares(int(m_plan.prolongations.size()), [&](starling::stream& queue, int first, int n) {
+      submit(queue, prolong(u, m_tables.prolongations.data() + first, n, u, theta_of_ghosts,
+                            fields == field_set::energy));
+    });
+  }
+  [[nodiscard]] prolongation prolong(const array& from, const level_link* links, int n, array& to,
+                                     double theta, bool energy_only) const {
+    return {from.data(),
+            to.data(),
+            m_tables.frames.data(),
+            m_tables.sources.data(),
+            links,
+            n,
+            theta,
+            m_lanes_per_vector > 1 ? m_lanes_per_vector : 0,
+            energy_only};
   }
 
   void submit_kernels(starling::stream& queue, const ghost_fill& ghosts, const stage_kernels& k) {
@@ -494,8 +489,9 @@ class resident final : public part_simulation {
                                   small(clock_at), n, stage});
     if (m_scheme.floors.enabled)
       submit_unless_fault(s, apply_floors{next, n, m_scheme.effective_gamma(), m_scheme.floors});
-    submit_unless_fault(s, find_fault{next, m_faults.data() + index_type{first} * edge * edge,
-                                      m_frames.data() + first, m_state.grid.cell_count(), n});
+    submit_unless_fault(s,
+                        find_fault{next, m_faults.data() + index_type{first} * edge * edge,
+                                   m_tables.frames.data() + first, m_state.grid.cell_count(), n});
   }
   /// Submits what is left of a stage: later stages update each batch with its rates.
   void finish_stage(int stage) {
@@ -573,11 +569,7 @@ class resident final : public part_simulation {
   work_sizes m_work;
   int m_batch;
   starling::stream m_main;
-  starling::buffer<subgrid_frame> m_frames;  // the tables on the device
-  starling::buffer<ghost_source> m_sources;
-  starling::buffer<level_link> m_restrictions, m_prolongations;
-  starling::buffer<fine_face> m_fine_faces;
-  starling::buffer<coarse_face> m_coarse_faces;
+  device_tables m_tables;
   device_halos m_halos;
   // At the start of a step; after its first, then its last stage; after its second stage.
   std::array<array, 3> m_states;
@@ -597,17 +589,6 @@ class resident final : public part_simulation {
 };
 
 }  // namespace
-
-kernel_cut cut_for(kernel_cut wanted, const scheme& numerics, const starling::device& where) {
-  if (wanted != kernel_cut::automatic) return wanted;
-  if (on_processor(where)) return kernel_cut::grouped;
-  const int scratch = numerics.quadrature == quadrature_kind::centre
-                          ? line_flux::scratch_bytes
-                          : slab_reconstruction::scratch_bytes;
-  const bool room = where.properties().group_scratch_bytes >= std::size_t(scratch);
-  return where.backend() == starling::backend_kind::cuda && room ? kernel_cut::fused
-                                                                 : kernel_cut::plain;
-}
 
 std::unique_ptr<part_simulation> make_resident(starling::runtime& rt, snapshot initial,
                                                const scheme& numerics, const resident_options& how,
