@@ -3,8 +3,6 @@
 // with second copies folders may be lost.
 #include <filesystem>
 #include <fstream>
-#include <functional>
-#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,7 +12,7 @@
 #include <starling/core.hpp>
 #include <starling/objects.hpp>
 
-#include "checkpoint_cells.hpp"
+#include "private_checkpoint.hpp"
 #include "support/scratch_folder.hpp"
 
 namespace starling {
@@ -23,81 +21,8 @@ namespace {
 using starling_test::cells_program;
 using starling_test::cluster;
 using starling_test::over_ucx;
-using program_task = std::function<task<>(cells_program&)>;
-using texts = std::vector<std::string>;
+using starling_test::private_checkpoint;
 
-/// A program with checkpoints in a folder of each rank.
-class private_checkpoint : public starling_test::on_clusters {
- protected:
-  /// Runs a task on rank 0; returns what the ranks have printed.
-  std::string run(const cluster& on, const std::string& restart, const program_task& work,
-                  std::size_t copies = 2) const {
-    testing::internal::CaptureStderr();
-    on.expect(0, [&](runtime& rt) -> task<int> { return rank_zero(rt, restart, work, copies); });
-    return testing::internal::GetCapturedStderr();
-  }
-  /// Takes checkpoints at the steps 1, 2, …
-  void take(int count, std::size_t copies = 2) {
-    const std::string said = run(
-        all, "none",
-        [&](cells_program& p) -> task<> {
-          for (int step = 1; step <= count; ++step) {
-            co_await p.advance_to(step);
-            contents[step] = co_await p.contents();
-            auto written = co_await p.saved.take(std::uint64_t(step));
-            EXPECT_EQ(co_await std::move(written), std::uint64_t(step));
-          }
-          co_await p.advance_to(count + 2);
-          contents[count + 2] = co_await p.contents();
-        },
-        copies);
-    EXPECT_EQ(said, "");
-  }
-  /// Restarts and expects the state of the checkpoint, and the results of the undisturbed run.
-  std::string expect_restart(const cluster& on, int step, int last, std::size_t copies = 2) {
-    const auto work = [&](cells_program& p) -> task<> {
-      EXPECT_TRUE(p.saved.is_restart());
-      EXPECT_EQ(p.saved.step(), std::uint64_t(step));
-      EXPECT_EQ(co_await p.contents(), contents[step]);
-      co_await p.advance_to(last);
-      EXPECT_EQ(co_await p.contents(), contents[last]);
-    };
-    return run(on, "latest", work, copies);
-  }
-  [[nodiscard]] std::string folder(int rank) const {
-    return scratch.path() + "/" + std::to_string(rank);
-  }
-  void lose(int rank) const { std::filesystem::remove_all(folder(rank)); }
-  [[nodiscard]] std::string share(int number, int rank, int of) const {
-    return folder(rank) + "/checkpoint.00000" + std::to_string(number) + "/share.00000" +
-           std::to_string(of);
-  }
-  [[nodiscard]] bool has(int number, int rank, int of) const {
-    return std::filesystem::exists(share(number, rank, of));
-  }
-  static void damage(const std::string& path) {
-    std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
-    file.seekp(70);
-    file.put('\x55');
-    ASSERT_TRUE(file.good()) << path;
-  }
-  static void expect_text(const std::string& all, const std::string& part) {
-    EXPECT_NE(all.find(part), std::string::npos) << "no '" << part << "' in: " << all;
-  }
-  [[nodiscard]] int next(int rank) const { return (rank + 1) % all.ranks; }
-
-  starling_test::scratch_folder scratch;
-  std::map<int, texts> contents;  // by step
-
- private:
-  task<int> rank_zero(runtime& rt, std::string restart, program_task work,
-                      std::size_t copies) const {
-    auto p =
-        co_await cells_program::begin(rt, scratch.path() + "/{rank}", {2, "test", restart, copies});
-    co_await work(p);
-    co_return 0;
-  }
-};
 INSTANTIATE_TEST_SUITE_P(on, private_checkpoint,
                          testing::Values(cluster{2, 2}, cluster{4, 1}, over_ucx({3, 1})),
                          starling_test::cluster_name);

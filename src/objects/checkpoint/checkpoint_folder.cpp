@@ -139,9 +139,7 @@ share_summary checkpoint_folder::write_share(const share_identity& identity,
 
 void checkpoint_folder::complete(const manifest& contents) {
   try {
-    file_sink sink(m_files, folder_of(contents.number) + "/" + manifest_name);
-    write_manifest(sink, contents);
-    sink.commit();
+    put_manifest(contents);
   } catch (...) {
     try {
       abandon(contents.number);
@@ -150,6 +148,12 @@ void checkpoint_folder::complete(const manifest& contents) {
     }
     throw;
   }
+}
+
+void checkpoint_folder::put_manifest(const manifest& contents) {
+  file_sink sink(m_files, folder_of(contents.number) + "/" + manifest_name);
+  write_manifest(sink, contents);
+  sink.commit();
 }
 
 void checkpoint_folder::abandon(std::uint64_t number) {

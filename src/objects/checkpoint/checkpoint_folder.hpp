@@ -77,6 +77,9 @@ class checkpoint_folder {
   /// Makes the checkpoint complete: writes the manifest. @throws checkpoint_error; then the
   /// checkpoint is removed, as far as the file system permits
   void complete(const manifest& contents);
+  /// As above for shares that are worth keeping without it. @throws checkpoint_error; then they
+  /// remain
+  void put_manifest(const manifest& contents);
 
   /// Removes the files of an incomplete or complete checkpoint.
   /// @throws checkpoint_error if files of this format remain

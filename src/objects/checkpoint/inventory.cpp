@@ -115,6 +115,21 @@ std::vector<candidate> candidates_of(std::span<const inventory> folders) {
   return all;
 }
 
+std::optional<checkpoint_error> missing_in(std::span<const inventory> folders, std::uint64_t number,
+                                           std::uint64_t stamp) {
+  for (const inventory& folder : folders)
+    for (const held_checkpoint& held : folder) {
+      const bool is_it = held.is_complete && held.number == number && held.stamp == stamp;
+      if (!is_it || held.missing.empty()) continue;
+      const refused_file& first = held.missing.front();
+      return checkpoint_error(
+          first.fault, fmt::format("{}; if another folder has it, the two folders have the same "
+                                   "file '{}', as a copied folder has: remove it from one of them",
+                                   first.reason, folder_id_name));
+    }
+  return {};
+}
+
 std::string describe_missing(const candidate& which, const manifest& of) {
   std::string text;
   const auto add = [&text](const std::string& more) { text += (text.empty() ? "" : "; ") + more; };

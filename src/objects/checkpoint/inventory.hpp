@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -65,6 +66,11 @@ struct candidate {
 /// checkpoints with the same number (another stamp), by time. Shares of different stamps are never
 /// mixed. A number without any valid manifest is one candidate, which is refused.
 [[nodiscard]] std::vector<candidate> candidates_of(std::span<const inventory> folders);
+
+/// Returns an error that names a share of a complete checkpoint which is not in a folder although
+/// the manifest says so; none if there is none.
+[[nodiscard]] std::optional<checkpoint_error> missing_in(std::span<const inventory> folders,
+                                                         std::uint64_t number, std::uint64_t stamp);
 
 /// Describes why a checkpoint cannot be used: the shares that are gone, and the folders in which
 /// `of`, its manifest, says that they were.

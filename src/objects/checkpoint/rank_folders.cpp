@@ -40,7 +40,8 @@ std::vector<inventory> inventories_of(const std::vector<led_folder>& led) {
 }
 
 /// Writes the manifest of another folder into this one if the shares here are of that checkpoint: a
-/// run was interrupted between the two manifests, or a folder got copies again.
+/// run was interrupted between the two manifests, a folder got copies again, or the manifest here
+/// is damaged.
 void complete_by(const std::string& path, const manifest& of) {
   checkpoint_folder folder(path);
   try {
@@ -53,7 +54,7 @@ void complete_by(const std::string& path, const manifest& of) {
   } catch (const checkpoint_error&) {  // an older checkpoint with this number: it is removed
     return;
   }
-  folder.complete(of);
+  folder.put_manifest(of);
 }
 
 void verify(const share_address& at, const std::string& path) {

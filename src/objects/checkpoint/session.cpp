@@ -254,11 +254,7 @@ task<> session::write_files(const checkpoint_parts& parts) {
       {},        {}};
   add_folders(done);
   co_await complete(std::move(done));
-  try {
-    co_await remove_old();
-  } catch (const checkpoint_error& e) {
-    print_note(std::string("an old checkpoint remains: ") + e.what());
-  }
+  co_await finish(at);
 }
 
 /// Writes the manifest into the folder of each rank.
@@ -269,10 +265,17 @@ task<> session::complete(manifest done) {
   co_await when_all(std::move(calls));
 }
 
-task<> session::remove_old() const {
-  const std::vector<inventory> all = co_await list_all();
-  const retention rule = retention_of(all, m_options.keep);
-  co_await when_all(on_all_ranks<&remove_older>(m_path, rule));
+task<> session::finish(const checkpoint_place& newest) const {
+  std::optional<checkpoint_error> refused;
+  try {
+    const std::vector<inventory> all = co_await list_all();
+    refused = missing_in(all, newest.number, newest.stamp);
+    const retention rule = retention_of(all, m_options.keep);
+    if (!refused) co_await when_all(on_all_ranks<&remove_older>(m_path, rule));
+  } catch (const checkpoint_error& e) {
+    print_note(std::string("an old checkpoint remains: ") + e.what());
+  }
+  if (refused) throw checkpoint_error(*refused);
 }
 
 task<std::shared_ptr<checkpoint_session>> checkpoint_session::open(runtime& rt, std::string path,

@@ -127,7 +127,9 @@ class session final : public checkpoint_session, public std::enable_shared_from_
       const std::vector<std::vector<std::uint64_t>>& counts) const;
   [[nodiscard]] task<> write_files(const checkpoint_parts& parts);
   [[nodiscard]] task<> complete(manifest done);
-  [[nodiscard]] task<> remove_old() const;
+  /// Removes old checkpoints. @throws checkpoint_error if files of this checkpoint are not in the
+  /// folders where a restart looks for them
+  [[nodiscard]] task<> finish(const checkpoint_place& newest) const;
   /// Names the folders in the manifest, unless there is only one.
   void add_folders(manifest& to) const;
   [[nodiscard]] int partner_of(int rank) const {

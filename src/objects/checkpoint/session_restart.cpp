@@ -59,14 +59,16 @@ std::vector<inventory> in_order(const folder_layout& layout,
   return all;
 }
 
-/// Returns the folders in which a checkpoint has shares but no manifest.
+/// Returns the folders in which a checkpoint has shares but no manifest, or a damaged one.
 std::vector<std::uint32_t> folders_without_manifest(std::span<const inventory> all,
                                                     std::uint64_t number) {
+  const auto is_lost = [](checkpoint_fault fault) {
+    return fault == checkpoint_fault::torn || fault == checkpoint_fault::damaged;
+  };
   std::vector<std::uint32_t> found;
   for (std::uint32_t f = 0; f < all.size(); ++f)
     for (const held_checkpoint& held : all[f])
-      if (held.number == number && !held.is_complete &&
-          held.refused_manifest.fault == checkpoint_fault::torn)
+      if (held.number == number && !held.is_complete && is_lost(held.refused_manifest.fault))
         found.push_back(f);
   return found;
 }

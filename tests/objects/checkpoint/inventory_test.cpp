@@ -119,6 +119,20 @@ TEST(checkpoint_choice, says_where_missing_shares_should_be) {
   EXPECT_EQ(describe_missing(candidates_of(seen).at(0), of), "'/m/1/share.000002' refused");
 }
 
+TEST(checkpoint_choice, names_a_share_that_is_not_where_its_manifest_says) {
+  std::vector<inventory> all = {{held(1, {0, 1}), held(2, {0, 1})},
+                                {held(1, {2, 3, 0}), held(2, {2, 3})}};
+  EXPECT_FALSE(detail::missing_in(all, 2, 1));
+  all[1][0].missing = {{1, checkpoint_fault::torn, "of an older one"}};
+  all[1][1].missing = {{1, checkpoint_fault::torn, "'share.000001' refused"}};
+  EXPECT_FALSE(detail::missing_in(all, 2, 7)) << "another stamp";
+  const auto found = detail::missing_in(all, 2, 1);
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->fault(), checkpoint_fault::torn);
+  EXPECT_EQ(std::string(found->what()).find("'share.000001' refused; "), 0u) << found->what();
+  EXPECT_TRUE(candidates_of(all).front().is_usable()) << "by the other copy";
+}
+
 TEST(checkpoint_choice, keeps_as_many_usable_ones_as_asked) {
   const std::vector<inventory> all = {
       {held(1, {0, 1}), held(2, {0, 1}), held(3, {0, 1}), held(4, {0, 1})},
