@@ -26,6 +26,7 @@ chare_core::chare_core(const birth& mine, const std::source_location& defined_at
         "a chare made by hand: create_array makes chares, so that messages find them");
   m_state.local = mine.local;
   m_state.reductions = mine.first_reduction;
+  if (mine.tracked != nullptr) m_state.tracked = std::move(*mine.tracked);
   mine.local->array->note_definition(defined_at);
 }
 
@@ -64,6 +65,10 @@ void throw_two_locations(const std::string& chare) {
                       " have the same version: a hint of another rank is wrong");
 }
 
+void throw_unexpected_insertion(const std::string& chare) {
+  throw archive_error("an insertion of " + chare + " that its home does not expect");
+}
+
 void throw_numbered_twice(const std::string& chare) {
   throw std::logic_error("starling: two messages to " + chare + " have the same number");
 }
@@ -76,8 +81,7 @@ void throw_cannot_depart(const std::string& chare) {
 
 void throw_migrated(const char* call, const std::string& chare) {
   throw usage_error(std::string(call) + ": " + chare +
-                    " has migrated: elements that migrate have no channels, and their indices are "
-                    "not used again");
+                    " has migrated: elements that migrate have no channels");
 }
 
 void chare_core::take_waits_from(reduction_site& home) {

@@ -97,21 +97,23 @@ std::size_t arrival_order::count_held() const noexcept {
   return n;
 }
 
-std::uint32_t route(location_entry& e, std::uint32_t sender, std::uint32_t home,
-                    starling::priority priority, ticket& t) noexcept {
-  const auto p = std::size_t(priority);
-  t.number = ++e.sent[p];
+void number_at_sender(location_entry& e, std::uint32_t sender, starling::priority priority,
+                      ticket& t) noexcept {
+  t.number = ++e.sent[std::size_t(priority)];
   t.sender = sender;
   t.priority = priority;
-  if (!e.is_open[p]) return home;
+}
+
+std::uint32_t route(location_entry& e, std::uint32_t sender, std::uint32_t home,
+                    starling::priority priority, ticket& t) noexcept {
+  number_at_sender(e, sender, priority, t);
+  if (!e.is_open[std::size_t(priority)]) return home;
   t.version = e.known.version;
   return e.known.worker;
 }
 
 void route_last(location_entry& e, std::uint32_t sender, ticket& t) noexcept {
-  t.number = ++e.sent[std::size_t(priority::normal)];
-  t.sender = sender;
-  t.priority = priority::normal;
+  number_at_sender(e, sender, priority::normal, t);
   t.is_last = true;
   t.urgent = e.sent[std::size_t(priority::high)];
 }

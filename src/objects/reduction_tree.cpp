@@ -35,6 +35,10 @@ bool reduction_queue::can_leave(std::uint32_t sequence, std::size_t contributors
   return true;
 }
 
+void reduction_queue::excuse(std::uint32_t first, std::uint32_t end) noexcept {
+  for (; first != end; ++first) --m_open[first - m_first].missing;
+}
+
 void reduction_queue::add(std::uint32_t sequence, result share) {
   reduction& r = m_open[sequence - m_first];
   --r.missing;
@@ -83,6 +87,13 @@ void reduction_site::leave_tracked(std::uint32_t next_reduction) {
         "an element of another rank is destroyed that has contributed to reductions which do not "
         "exist");
   leave(next_reduction);
+}
+
+std::uint32_t reduction_site::begin_after(std::uint32_t earlier, std::uint32_t first) {
+  if (static_cast<std::int32_t>(earlier - first) <= 0) return first;
+  m_queue.excuse(first, earlier);
+  pass_up();
+  return earlier;
 }
 
 void reduction_site::participate(std::uint32_t sequence) {

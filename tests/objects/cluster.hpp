@@ -24,7 +24,7 @@ using starling::transport_kind;
 /// checks behaviour that migration changes by intent. Called before arrays are made. `reason`: for
 /// the reader, and a property in GoogleTest's reports.
 inline void stay_in_place(starling::runtime& rt, const std::string& reason) {
-  rt.service<starling::detail::object_space>().forced().turn_off();
+  starling::detail::keep_elements_in_place(rt.service<starling::detail::object_space>());
   testing::Test::RecordProperty("stays_in_place", reason);
 }
 
@@ -36,6 +36,7 @@ struct cluster {
   transport_kind network = transport_kind::loopback;
   const char* backend = nullptr;  // device backend; null: all available backends
   std::size_t window = starling::transport::options{}.window;
+  const char* chaos_migrate = nullptr;  // in chaos mode: option chaos-migrate; null: as it is
 
   struct end {
     int status = -1;
@@ -46,6 +47,10 @@ struct cluster {
     starling::runtime_options result = options_with(workers);
     result.extra["peer-memory"] = memory;
     if (backend != nullptr) result.extra["backend"] = backend;
+    if (chaos_migrate != nullptr) {
+      if (!result.chaos) result.chaos = 1;
+      result.extra["chaos-migrate"] = chaos_migrate;
+    }
     return result;
   }
 

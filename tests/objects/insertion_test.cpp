@@ -12,7 +12,6 @@ namespace {
 
 using starling_test::many;
 using starling_test::message_of;
-using starling_test::stay_in_place;
 
 class insertion_and_deletion : public starling_test::on_ranks {
  protected:
@@ -111,7 +110,6 @@ TEST_P(insertion_and_deletion, messages_to_missing_elements_are_errors_at_the_en
 }
 
 TEST_P(insertion_and_deletion, a_second_element_of_the_same_index_is_refused) {
-  stay_in_place(rt, "indices of migrated elements are not used again");
   const auto house = create_empty_array<lodger>(rt, 10, placement::round_robin);
   const std::string text = message_of<entry_error>([&] {
     rt.sync_wait(in_vain([house] {
@@ -142,7 +140,6 @@ TEST_P(insertion_and_deletion, indices_outside_the_shape_are_refused_at_once) {
 }
 
 TEST_P(insertion_and_deletion, an_index_may_be_used_again_and_again) {
-  stay_in_place(rt, "indices of migrated elements are not used again");
   const auto house = create_empty_array<lodger>(rt, 4, placement::round_robin);
   wait_for([](chare_array<lodger> a, int times) -> task<> {
     for (int i = 0; i < times; ++i) {
@@ -208,7 +205,6 @@ TEST_P(insertion_and_deletion, a_second_deletion_is_an_error) {
 }
 
 TEST_P(insertion_and_deletion, a_deletion_waits_for_its_element) {
-  stay_in_place(rt, "indices of migrated elements are not used again");
   const auto house = create_empty_array<lodger>(rt, 4, placement::round_robin);
   wait_for([](chare_array<lodger> a) -> task<> {
     auto value = a[1].call<&lodger::value>();
@@ -223,7 +219,6 @@ TEST_P(insertion_and_deletion, a_deletion_waits_for_its_element) {
 }
 
 TEST_P(insertion_and_deletion, a_chain_of_elements_makes_and_deletes_itself) {
-  stay_in_place(rt, "indices of migrated elements are not used again");
   const auto eggs = create_empty_array<egg>(rt, 100, placement::round_robin);
   const int steps = many(2000, 200);
   eggs.insert(0);

@@ -13,7 +13,6 @@ namespace starling {
 namespace {
 
 using starling_test::many;
-using starling_test::stay_in_place;
 
 class changing_arrays : public starling_test::on_ranks {
  protected:
@@ -46,7 +45,6 @@ task<int> counted(chare_array<guest> a) {
 }
 
 TEST_P(changing_arrays, reduce_over_the_existing_elements) {
-  stay_in_place(rt, "indices of migrated elements are not used again");
   const auto hotel = create_empty_array<guest>(rt, 60, placement::round_robin);
   wait_for([](chare_array<guest> a) -> task<> {
     for (int i = 0; i < 60; i += 2) a.insert(i);
@@ -69,7 +67,6 @@ TEST_P(changing_arrays, reduce_over_the_existing_elements) {
 }
 
 TEST_P(changing_arrays, reduce_when_all_elements_of_a_worker_are_deleted) {
-  stay_in_place(rt, "indices of migrated elements are not used again");
   const auto hotel = create_empty_array<guest>(rt, 8, placement::block);
   wait_for([](chare_array<guest> a) -> task<> {
     a.insert(7);

@@ -14,7 +14,7 @@
 #include <starling/core/future.hpp>
 #include <starling/objects/callback.hpp>
 #include <starling/objects/detail/check_message.hpp>
-#include <starling/objects/detail/remote_entry.hpp>
+#include <starling/objects/detail/insertion.hpp>
 #include <starling/objects/detail/send_room.hpp>
 #include <starling/objects/detail/stored_ids.hpp>
 #include <starling/objects/entry.hpp>

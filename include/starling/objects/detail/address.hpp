@@ -1,12 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <exception>
 #include <source_location>
 
 #include <starling/objects/detail/array_of.hpp>
 
 namespace starling::detail {
+
+/// What a message does whose element does not exist, in an array that takes insertions.
+enum class if_missing : std::uint8_t {
+  ends,   ///< Message::miss
+  waits,  ///< waits for the insertion
+  makes   ///< the same; makes the element in an array that makes elements on demand
+};
 
 /// The element to which a message is sent.
 template <class T>
@@ -34,16 +42,20 @@ struct address {
     return array_base::missing(array().name_of(to), entry);
   }
   /// Keeps a message whose element does not exist yet, or makes the element and processes the
-  /// message. Returns false when the element will not be made. `demands`: whether the message makes
-  /// a missing element of an array that makes them on demand. This address may be part of `m`.
-  [[nodiscard]] bool hold_or_make(work_item& m, bool demands = true) const noexcept {
+  /// message. Returns false when the element will not be made. This address may be part of `m`.
+  [[nodiscard]] bool hold_or_make(work_item& m,
+                                  if_missing what = if_missing::makes) const noexcept {
     if (local->array->is_closed() || !local->may_get_elements()) return false;
     if (!local->is_made) {
       local->early.push(m.queued());
       return true;
     }
-    if (array().makes_on_demand()) return demands && make_for(m);
-    keep(m);
+    if (array().makes_on_demand()) {
+      if (what != if_missing::makes) return false;
+      make_for(m);
+    } else {
+      keep(m);
+    }
     return true;
   }
   /// Handles a message that has not found a receiver on its home: delivers it after all if loads
@@ -57,8 +69,9 @@ struct address {
   /// Handles a message to an element that does not exist: as hold_or_make, else reports the error
   /// by `by.fail` and discards the message.
   template <class By>
-  void miss(work_item& m, const entry_info& entry, By& by, bool demands = true) const noexcept {
-    if (hold_or_make(m, demands)) return;
+  void miss(work_item& m, const entry_info& entry, By& by,
+            if_missing what = if_missing::makes) const noexcept {
+    if (hold_or_make(m, what)) return;
     if (!local->array->is_closed()) by.fail(entry, missing(entry));
     m.discard();
   }
@@ -74,19 +87,15 @@ struct address {
     }
   }
   /// Makes the element and processes its first message. An exception of its constructor ends the
-  /// run; the message stays unanswered then. Returns false if the element has been destroyed after
-  /// a migration: its senders have sequences that end with it.
-  [[gnu::noinline]] bool make_for(work_item& m) const noexcept {
-    if (is_tracked()) return false;
+  /// run; the message stays unanswered then.
+  [[gnu::noinline]] void make_for(work_item& m) const noexcept {
     try {
       array().make_on_demand(*local, to);
     } catch (...) {
       fail(constructor_info, std::current_exception());
-      keep(m);
-      return true;
+      return keep(m);
     }
     perform(m);
-    return true;
   }
 };
 

@@ -293,6 +293,9 @@ inline void chare_core::note_wait() {
 /// Throws usage_error: `call` does not work yet with an element that has ever migrated.
 [[noreturn]] void throw_migrated(const char* call, const std::string& chare);
 
+/// Throws archive_error: the home of `chare` has not passed on this insertion.
+[[noreturn]] void throw_unexpected_insertion(const std::string& chare);
+
 /// Throws usage_error: `call` on a thread that is no worker of the chare's runtime.
 [[noreturn]] void throw_no_worker(const char* call, const std::string& chare);
 

@@ -122,10 +122,18 @@ class array_of final : public array_base {
   template <class... Args>
   void make(local_elements& local, const key& k, std::uint32_t first, Args&&... args) {
     const index_type index = m_table.index_of(k);
-    chare_core::announce({&local, &index, first});
-    T* made = new T(std::forward<Args>(args)...);
-    local.add(*made);
-    m_table.set(local, k, made);
+    T* made = nullptr;
+    if (local.has_tracked() && is_tracked(local, k)) [[unlikely]] {
+      made = make_again(local, k, [&](std::unique_ptr<tracked_state>& earlier) {
+        chare_core::announce({&local, &index, first, &earlier});
+        return new T(std::forward<Args>(args)...);
+      });
+    } else {
+      chare_core::announce({&local, &index, first});
+      made = new T(std::forward<Args>(args)...);
+      local.add(*made);
+      m_table.set(local, k, made);
+    }
     if (space().forces_migrations()) [[unlikely]]
       begin_forced_migrations(*made);
   }
@@ -151,10 +159,12 @@ class array_of final : public array_base {
   void replay_all_early(const local_elements& local) noexcept override {
     auto& lists = m_early[local.index].of;
     while (!lists.empty()) replay_early(local, lists.begin()->first);
+    replay_waiting(local);
   }
   [[nodiscard]] std::size_t count_early(const local_elements& local) const noexcept override {
     std::size_t n = 0;
     for (const auto& [k, list] : m_early[local.index].of) n += list.size();
+    m_tracked.for_each(local.index, [&n](const key&, const auto& e) { n += e.waiting.size(); });
     return n;
   }
   /// Removes element `k` and deletes it when its last coroutine has ended. Returns false when the
@@ -220,6 +230,17 @@ class array_of final : public array_base {
                     std::unique_ptr<tracked_state> state, std::uint32_t next_reduction);
   /// Processes a hint. `opened`: priority of the sequence that may leave out the home; -1: none.
   void learn_location(std::size_t on, const key& k, const location& now, int opened);
+  // --- indices that are used again, on the home
+  /// Notes that the insertion of an element has arrived which follows the messages to an earlier
+  /// one that has migrated. Until then the new element counts as a contributor to reductions from
+  /// `first` on.
+  void expect_again(const local_elements& home, const key& k, std::uint32_t first) {
+    entry(home.index, k).insertions.push_back(first);
+  }
+  /// Ends that, when the earlier element has been destroyed, and returns the first reduction to
+  /// which the new one contributes. @throws archive_error when no insertion is expected
+  [[nodiscard]] std::uint32_t begin_again(local_elements& home, const key& k);
+
   /// Destroys a tracked element that is on the worker.
   void destroy_tracked(local_elements& local, const key& k);
   /// Moves an element that is to migrate to `departs_to`, if it is on the worker and its coroutines
@@ -334,6 +355,15 @@ class array_of final : public array_base {
   void enter(local_elements& local, typename directory::entry& e, const location& now,
              arrival_order& order);
   void deliver_ready(local_elements& local, typename directory::entry& e);
+  /// Makes an element whose earlier one had migrated, by `construct(state)`.
+  template <class Construct>
+  [[nodiscard]] T* make_again(local_elements& home, const key& k, Construct construct);
+  /// Keeps a message that has come to the home of a destroyed element if it is for the next one.
+  /// Returns false if it is to be delivered, perhaps to an element that has been made for it.
+  bool keep_waiting(local_elements& home, typename directory::entry& e, tracked_message<T>& m);
+  [[nodiscard]] bool make_for(const tracked_message<T>& m);  // insertion.hpp
+  /// Delivers the messages that wait for elements which will not be inserted.
+  void replay_waiting(const local_elements& home) noexcept;
   void tell_location(const local_elements& from, std::uint32_t to, const key& k,
                      const ticket* opens);
   void discard_tracked() noexcept;

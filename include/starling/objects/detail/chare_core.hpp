@@ -99,6 +99,8 @@ class chare_core {
     local_elements* local = nullptr;
     const void* index = nullptr;
     std::uint32_t first_reduction = 0;
+    // Of a destroyed element with the same index that had migrated: the chare takes it over.
+    std::unique_ptr<tracked_state>* tracked = nullptr;
   };
   static void announce(const birth& next) noexcept;
 

@@ -181,6 +181,7 @@ class entry_message final : public base_of_message<T, entry_result<Entry>, Reply
         m_args(std::forward<Arguments>(args)) {}
 
   static constexpr std::size_t argument_bytes = argument_bytes_of<Entry>;
+  static constexpr auto without_element = if_missing::makes;
   [[gnu::cold]] static void deliver_to(work_item& m, local_elements& here, T& target) noexcept {
     auto& self = static_cast<entry_message&>(m);
     self.m_address.local = &here;
@@ -281,6 +282,7 @@ class destroy_message final : public work_item, public pooled<block_kind::state>
       : work_item(&run, &drop, &info.trace_name), m_at(to) {}
 
   static constexpr bool is_last = true;  // see is_last_message
+  static constexpr auto without_element = if_missing::waits;
   static void deliver_to(work_item& m, local_elements& here, T&) noexcept {
     auto& self = static_cast<destroy_message&>(m);
     or_end_run(*here.home, [&] { self.m_at.array().destroy_tracked(here, self.m_at.to); });
@@ -288,7 +290,7 @@ class destroy_message final : public work_item, public pooled<block_kind::state>
   }
   static void miss(work_item& m) noexcept {
     auto& self = static_cast<destroy_message&>(m);
-    self.m_at.miss(self, info, self.m_at, false);
+    self.m_at.miss(self, info, self.m_at, without_element);
   }
   template <class F>
   static auto with_parts(work_item&, job&, F f) {

@@ -115,6 +115,12 @@ class arrival_order {
   [[nodiscard]] tracked_item* next() noexcept { return m_ready.pop(); }
   /// Adds a message that `next` of another rank has returned, but that was not delivered there.
   void add_ready(tracked_item& m) noexcept { m_ready.push(m); }
+  /// Puts messages that `next` has returned, but that were not delivered, before the remaining
+  /// ones.
+  void put_back(tracked_list& returned) noexcept {
+    returned.take(m_ready);
+    m_ready.take(returned);
+  }
   /// Removes a message that `next` would not return yet; null: there is none. For the end of a run.
   [[nodiscard]] tracked_item* drop_one() noexcept;
   /// Returns the number of these messages.
@@ -186,6 +192,10 @@ struct location_entry {
     if (l.version > known.version) known = l;
   }
 };
+
+/// Numbers what worker `sender` sends to the element of `e` by way of the home.
+void number_at_sender(location_entry& e, std::uint32_t sender, starling::priority priority,
+                      ticket& t) noexcept;
 
 /// Numbers a message that worker `sender` sends to the element of `e`, and returns the worker to
 /// which it is sent: the known location of the element. Until the element's location has answered,

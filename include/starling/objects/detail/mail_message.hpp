@@ -46,6 +46,7 @@ class mail_message final : public mail<Entry>, public pooled<block_kind::state> 
   void keep(Receipt r) noexcept { m_receipt = std::move(r); }
 
   static constexpr std::size_t argument_bytes = argument_bytes_of<Entry>;
+  static constexpr auto without_element = if_missing::makes;
   [[gnu::cold]] static void deliver_to(work_item& m, local_elements& here, T& target) noexcept {
     auto& self = static_cast<mail_message&>(m);
     self.m_address.local = &here;

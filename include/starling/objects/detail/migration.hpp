@@ -133,9 +133,10 @@ void array_of<T>::receive_tracked(tracked_message<T>& m) {
 template <class T>
 void array_of<T>::deliver_ready(local_elements& local, typename directory::entry& e) {
   while (e.here != nullptr) {
-    tracked_item* const m = e.here->next();
+    auto* const m = static_cast<tracked_message<T>*>(e.here->next());
     if (m == nullptr) return;
-    static_cast<tracked_message<T>*>(m)->deliver(local, e.element);
+    if (e.element == nullptr && keep_waiting(local, e, *m)) continue;
+    m->deliver(local, e.element);
     if (space().forces_migrations() && e.element != nullptr) [[unlikely]]
       offer_forced_migration(*e.element);
   }
@@ -227,6 +228,8 @@ void array_of<T>::depart(local_elements& local, const key& k, T& element) {
     if (to == worker_number(*local.home)) return element.resume_at_point();
     if (!element.can_depart_to(to)) throw_cannot_depart(name_of(k));
   }
+  if (s.cause == departure_cause::chaos) [[unlikely]]
+    space().forced().count(locate_worker(to).local->home == nullptr);
   if (bound() != nullptr && bound()->depart_together(element, to)) return;
   if (s.tracked == nullptr) leave_home(local, k, element);
   auto& e = entry(local.index, k);
@@ -314,12 +317,14 @@ void array_of<T>::destroy_tracked(local_elements& local, const key& k) {
   if (const awaited_message* m = s.mail.kept()) fail(name_of(k), *m->entry, lost());
   local_elements& home = *locate_worker(e.home).local;
   leave_worker(e, {e.home, e.known.version + 1});
-  const arriving<T> ends(&gone);  // also if its state cannot be sent
+  arriving<T> ends(&gone);  // also if its state cannot be sent
   std::unique_ptr<tracked_state> state = std::move(s.tracked);
   const std::uint32_t next = s.reductions;
-  if (&home == &local)
-    return_state(home, k, e.known, std::move(state), next);
-  else if (home.home != nullptr)
+  if (&home == &local) {
+    ends.reset();  // before the next element with this index begins
+    return return_state(home, k, e.known, std::move(state), next);
+  }
+  if (home.home != nullptr)
     send_call(
         *home.home,
         [this, &home, k, now = e.known, state = std::move(state), next]() mutable {
@@ -336,6 +341,7 @@ void array_of<T>::return_state(local_elements& home, const key& k, const locatio
   home.reductions->leave_tracked(next_reduction);
   auto& e = entry(home.index, k);
   e.destroyed = std::move(state);
+  e.next_reduction = next_reduction;
   enter(home, e, now, e.destroyed->order);
 }
 
@@ -357,6 +363,7 @@ void array_of<T>::discard_tracked() noexcept {
   for (const local_elements& local : locals())
     m_tracked.for_each(local.index, [&](const key&, typename directory::entry& e) {
       const tracked_list early(std::move(e.early));
+      const tracked_list waiting(std::move(e.waiting));
       e.destroyed.reset();
       delete std::exchange(e.element, nullptr);
     });

@@ -55,7 +55,7 @@ class object_space {
   [[nodiscard]] bool measures_device_time() const noexcept { return m_measures_device_time; }
   /// Returns whether chaos mode makes elements of this rank migrate.
   [[nodiscard]] bool forces_migrations() const noexcept {
-    return m_forced.are_on() && m_rank_count == 1 && m_workers.size() > 1;
+    return m_forced.are_on() && m_worker_total > 1;
   }
   /// Connects to the other ranks. @throws usage_error when arrays or values exist already
   void join(job& j);

@@ -135,6 +135,9 @@ class reduction_queue {
     for (std::size_t i = sequence - m_first; i < m_open.size(); ++i) --m_open[i].missing;
   }
 
+  /// Removes a contributor from the reductions from `first` to before `end`, which are open.
+  void excuse(std::uint32_t first, std::uint32_t end) noexcept;
+
   [[nodiscard]] bool empty() const noexcept { return m_open.empty(); }
 
   /// For numbers of other ranks: returns whether one of `contributors` may contribute to this
@@ -272,6 +275,9 @@ class reduction_site {
   void require_awaited(std::uint32_t sequence) const;
   /// As `leave`. @throws archive_error when no contributor can leave with this number
   void leave_tracked(std::uint32_t next_reduction);
+  /// For a contributor that joined before reduction `first` in place of one that has left since,
+  /// before `earlier`. Returns the later one of the two, from which on it contributes.
+  std::uint32_t begin_after(std::uint32_t earlier, std::uint32_t first);
 
   template <class V, class Op, class Target>
   void contribute(std::uint32_t sequence, V value, const Op& op, const Target& target) {

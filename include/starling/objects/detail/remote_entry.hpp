@@ -14,10 +14,6 @@
 /// Messages to chares of other ranks, and their handlers there.
 namespace starling::detail {
 
-/// Throws usage_error for an insertion. `exists`: the element exists already; otherwise the array
-/// takes no more elements.
-[[noreturn]] void throw_not_insertable(bool exists);
-
 /// The type in which an argument is written: the given object, or the result of its conversion.
 template <class Argument, class Given>
 using written_as = std::conditional_t<std::is_same_v<std::remove_cvref_t<Given>, Argument>,
@@ -248,50 +244,6 @@ void destroy_tracked_elements(array_of<T>& array, starling::priority priority) {
             destroy_numbered<T>(local, priority, *mine);
           },
           priority);
-}
-
-/// Makes the element on its worker. Ends the run when that fails.
-template <class T, class Arguments>
-void insert_here(const address<T>& at, Arguments& args) {
-  if (at.local->array->is_closed()) return;
-  const std::uint32_t first = at.local->reductions->join_inserted();
-  try {
-    if (!at.local->takes_more || at.find() != nullptr) throw_not_insertable(at.local->takes_more);
-    if (at.is_tracked()) throw_migrated("insert", at.array().name_of(at.to));
-    std::apply([&](auto&... a) { at.array().make(*at.local, at.to, first, std::move(a)...); },
-               args);
-  } catch (...) {  // reductions that wait for the element end with the run
-    return at.fail(constructor_info, std::current_exception());
-  }
-  at.array().replay_early(*at.local, at.to);
-}
-
-template <class T, class Arguments>
-struct remote_insertion {
-  static void run(received_call& a) {
-    input_archive ar = a.arguments();
-    const auto at = read_address<T>(a, ar);
-    auto args = ar.read<Arguments>();
-    require_end(ar);
-    at.local->reductions->expect_insertion();
-    insert_here(at, args);
-  }
-};
-
-template <class T, class Arguments>
-void send_insertion(const address<T>& at, const remote_way& way, Arguments args) {
-  if (at.local->home != nullptr) {
-    at.local->reductions->expect_insertion();
-    send_call(
-        *at.local->home, [at, args = std::move(args)]() mutable { insert_here(at, args); },
-        way.priority);
-  } else if constexpr (travels<typename address<T>::key> && travels<Arguments>) {
-    job& j = *at.array().space().current_job();
-    j.send(int(at.local->index),
-           make_remote_for<remote_insertion<T, Arguments>>(j, way, at.array().id(), at.to, args));
-  } else {
-    refuse_to_travel<typename address<T>::key, Arguments>("insert");
-  }
 }
 
 /// Handler that calls `Action` for the local elements of a worker of another rank.

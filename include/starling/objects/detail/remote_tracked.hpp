@@ -228,6 +228,7 @@ void save_element_state(job& j, output_archive& ar, T& element) {
   auto& s = element.element_state();
   save_value(ar, s.reductions);
   save_value(ar, s.balance_skip);
+  save_value(ar, s.chances);
   std::uint64_t letters = 0;
   s.mail.for_each_kept([&](const awaited_message&) { ++letters; });
   save_value(ar, letters);
@@ -300,7 +301,7 @@ template <class T>
   if (made == nullptr) return nullptr;
   if (!serialize(array, k, *made, ar)) return nullptr;
   auto& s = made->element_state();
-  ar(s.reductions, s.balance_skip);
+  ar(s.reductions, s.balance_skip, s.chances);
   for (auto letters = ar.read<std::uint64_t>(); letters != 0; --letters) {
     const auto& f = remote_function_at(ar.read<std::uint32_t>(), remote_function::kind::mail);
     if (*f.result != typeid(T)) ar.refuse(f.name, "it is for elements of another type");

@@ -34,6 +34,10 @@ class tracked_elements {
     T* element = nullptr;                      // if it is on this worker
     std::unique_ptr<tracked_state> destroyed;  // on the home: state of the destroyed element
     bool is_ending = false;                    // on the home: the array is being destroyed
+    // On the home, for the next element with this index:
+    tracked_list waiting;                   // messages to it, in order, which its insertion follows
+    std::vector<std::uint32_t> insertions;  // on their way: see array_of::expect_again
+    std::uint32_t next_reduction = 0;       // that of the destroyed element
   };
 
   explicit tracked_elements(std::size_t workers) : m_maps(workers) {}
@@ -55,6 +59,10 @@ class tracked_elements {
   template <class Visitor>
   void for_each(std::size_t on, Visitor visit) {
     for (auto& [k, e] : m_maps[on].entries) visit(k, e);
+  }
+  template <class Visitor>
+  void for_each(std::size_t on, Visitor visit) const {
+    for (const auto& [k, e] : m_maps[on].entries) visit(k, e);
   }
 
  private:

@@ -75,6 +75,7 @@ class tracked_message final : public work_item,
     void (*save)(work_item& m, job& j, output_archive& ar);
     // Gives up the duty to answer the message's caller. Null: there is none.
     void (*disown)(work_item& m) noexcept;
+    if_missing without_element;
   };
 
   /// `to`: the address on the element's home.
@@ -88,6 +89,7 @@ class tracked_message final : public work_item,
   }
 
   [[nodiscard]] const address<T>& to() const noexcept { return m_to; }
+  [[nodiscard]] if_missing without_element() const noexcept { return m_functions.without_element; }
 
   /// Delivers the inner message to the element on the worker of `here`. Null: the element does not
   /// exist, and the worker is its home.
@@ -139,10 +141,14 @@ class tracked_message final : public work_item,
   static constexpr functions functions_of() noexcept {
     void (*disowning)(work_item&) noexcept = nullptr;
     if constexpr (requires(work_item & m) { Message::disown(m); }) disowning = &Message::disown;
+    if_missing without_element = if_missing::ends;
+    if constexpr (requires { Message::without_element; })
+      without_element = Message::without_element;
     if constexpr (migrates_between_ranks<T>)
-      return {&Message::deliver_to, &Message::miss, &pack<Message>, &save<Message>, disowning};
+      return {&Message::deliver_to, &Message::miss, &pack<Message>,
+              &save<Message>,       disowning,      without_element};
     else
-      return {&Message::deliver_to, &Message::miss, nullptr, nullptr, disowning};
+      return {&Message::deliver_to, &Message::miss, nullptr, nullptr, disowning, without_element};
   }
   template <class Message>
   static constexpr functions of_type = functions_of<Message>();
