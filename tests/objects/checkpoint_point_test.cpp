@@ -20,6 +20,7 @@ namespace {
 using starling_test::cluster;
 using starling_test::mixed;
 using starling_test::over_ucx;
+using starling_test::stay_in_place;
 
 constexpr int walkers = 7;
 constexpr int every = 3;
@@ -100,6 +101,7 @@ class checkpoint_of_elements : public starling_test::on_clusters {
  private:
   task<int> rank_zero(runtime& rt, int last, std::string restart, bool migrates,
                       states* found) const {
+    if (!migrates) stay_in_place(rt, "counts the calls of resumed() after a restart");
     auto saved = co_await checkpoints::open(rt, scratch.path(), {9, "", restart});
     const auto all =
         saved.create_array<walker>("walkers", walkers, placement::block, last, migrates);

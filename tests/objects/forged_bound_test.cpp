@@ -38,6 +38,7 @@ shared_buffer<std::byte> empty_state(detail::job& j) {
   output_archive ar(bytes);
   save_value(ar, std::uint32_t{0});  // reductions
   save_value(ar, std::uint64_t{0});  // calls of load_balance() to skip
+  save_value(ar, std::uint8_t{0});   // forced migrations that are left
   save_value(ar, std::uint64_t{0});  // messages in the mailbox
   detail::tracked_state empty(1);
   detail::save_tracked_state<T>(j, ar, empty);
@@ -49,6 +50,7 @@ shared_buffer<std::byte> empty_state(detail::job& j) {
 template <class Forge>
 void expect_refused(const Forge& forge, const std::string& why) {
   const auto ends = cluster{2, 1}.run([&forge](runtime& rt) -> task<int> {
+    starling_test::stay_in_place(rt, "the messages name locations");
     const auto make = forge;
     const pair_of_arrays all = create_bound_arrays<lead, led>(rt, 2, on_worker_1());
     all.leaders[0].invoke<&lead::go>(0);

@@ -14,6 +14,7 @@ namespace {
 using detail::location;
 using detail::make_remote;
 using starling_test::cluster;
+using starling_test::stay_in_place;
 
 struct roamer : chare<roamer> {
   void go(int to) { migrate_to(std::size_t(to)); }
@@ -34,6 +35,7 @@ constexpr std::uint32_t of_rank_0 = 0, at_home = 1;  // elements whose home is r
 template <class Forge>
 std::string error_of(const Forge& forge) {
   const auto ends = cluster{2, 1}.run([&forge](runtime& rt) -> task<int> {
+    stay_in_place(rt, "the messages name locations");
     const auto send = forge;
     const roamers all = create_array<roamer>(rt, 2, [](int, std::uint64_t) { return 1; });
     all[0].invoke<&roamer::go>(0);
@@ -119,6 +121,7 @@ void nothing() {}
 /// Two ranks between which a message would be forwarded for ever.
 TEST(forged_migrations, with_locations_that_contradict_each_other) {
   const auto ends = cluster{3, 1}.run([](runtime& rt) -> task<int> {
+    stay_in_place(rt, "the messages name locations");
     const roamers all = create_array<roamer>(rt, 2, [](int, std::uint64_t) { return 1; });
     all[0].invoke<&roamer::go>(0);
     co_await quiescence();

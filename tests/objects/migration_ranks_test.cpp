@@ -21,6 +21,7 @@ using starling_test::cluster;
 using starling_test::many;
 using starling_test::message_of;
 using starling_test::over_ucx;
+using starling_test::stay_in_place;
 
 class rank_migration : public starling_test::on_ranks {
  protected:
@@ -107,6 +108,7 @@ task<> scatter(chare_array<nomad> all, int by, int workers) {
 }
 
 TEST_P(rank_migration, carries_the_state) {
+  stay_in_place(rt, "checks the place of each element");
   for (const int size : {0, 3, 5000, many(1 << 18, 1 << 14)}) {
     const auto all = create_array<nomad>(rt, nomads, placement::block, size);
     rt.sync_wait([](chare_array<nomad> all, int size, int workers) -> task<> {
@@ -121,6 +123,7 @@ TEST_P(rank_migration, carries_the_state) {
 }
 
 TEST_P(rank_migration, counts_its_arrivals_on_other_ranks_only) {
+  stay_in_place(rt, "counts migrations");
   const auto all = create_array<nomad>(rt, nomads, placement::round_robin, 1);
   rt.sync_wait([](chare_array<nomad> all, int workers) -> task<> {
     std::vector<int> ranks(nomads), changes(nomads);
@@ -309,6 +312,7 @@ struct sitter : chare<sitter> {
 };
 
 TEST_P(rank_migration, waits_for_the_end_of_coroutines) {
+  stay_in_place(rt, "the element may migrate before its coroutine begins");
   const auto one = create_array<sitter>(rt, 1, placement::block);
   rt.sync_wait([](chare_array<sitter> one, int workers) -> task<> {
     auto sitting = one[0].call<&sitter::sit>();

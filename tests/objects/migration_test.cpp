@@ -324,6 +324,7 @@ struct tourist : chare<tourist> {
 };
 
 TEST_P(migration, by_points_leads_to_each_worker) {
+  stay_in_place(rt, "counts arrivals on other ranks");
   const auto one = create_array<tourist>(rt, 1, placement::block);
   const std::vector<int> places =
       rt.sync_wait([](chare_array<tourist> one, int last) -> task<std::vector<int>> {
