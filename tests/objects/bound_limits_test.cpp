@@ -272,6 +272,7 @@ std::optional<future<int>> carrier::m_answer;
 TEST(bound_arrivals, are_repeated_if_the_follower_names_an_array_that_does_not_exist_yet) {
   s_packed = 0;
   cluster{3, 1}.expect(0, [](runtime& rt) -> task<int> {
+    stay_in_place(rt, "names the workers");
     const auto all = create_bound_arrays<carrier, cargo>(rt, 3, placement::block);
     const detail::object_id next = (detail::object_id{2} << detail::object_counter_bits) + 1;
     for (const int to : {1, 0}) {  // so that they are tracked, and back

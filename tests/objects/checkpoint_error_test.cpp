@@ -185,12 +185,14 @@ TEST_P(refused_checkpoint_of_arrays, transfers_that_have_not_ended) {
 /// Takes a checkpoint of an array with such a fault, then restarts, which must end the run.
 void refused_checkpoint_of_arrays::expect_failing_restart(int fault, const std::string& text) {
   run([&](runtime& rt) -> task<> {
+    starling_test::stay_in_place(rt, "`serialize` of a migration would fail");
     auto saved = co_await open(rt);
     [[maybe_unused]] const auto mine =
         saved.create_array<holder>("mine", 2, placement::block, fault);
     co_await take(saved);
   });
   const auto main = [&](runtime& rt) -> task<int> {
+    starling_test::stay_in_place(rt, "`serialize` of a migration would fail");
     auto saved = co_await open(rt, "latest");
     [[maybe_unused]] const auto mine = saved.create_array<holder>("mine", 2, placement::block);
     co_await saved.load();
@@ -203,6 +205,7 @@ void refused_checkpoint_of_arrays::expect_failing_restart(int fault, const std::
 
 TEST_P(refused_checkpoint_of_arrays, errors_of_serialize) {
   run([&](runtime& rt) -> task<> {
+    starling_test::stay_in_place(rt, "`serialize` of a migration would fail");
     auto saved = co_await open(rt);
     [[maybe_unused]] const auto mine =
         saved.create_array<holder>("mine", holders, placement::block, 1);

@@ -107,6 +107,7 @@ task<std::vector<int>> run_blocks(chare_array<block> all) {
 }
 
 TEST_P(load_balance, evens_out_the_loads) {
+  stay_in_place(rt, "shows where the balancer leads the elements");
   const auto all = create_array<block>(rt, blocks, placement::block, 6, loads::quarter);
   all.balance_by(balance::make_balancer("greedy"), 1);
   rt.sync_wait([](chare_array<block> all, int workers) -> task<> {

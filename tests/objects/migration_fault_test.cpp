@@ -112,6 +112,7 @@ future<int> call_tracked(const element<asked>& to, Args... args) {
 
 TEST(failed_calls, give_the_error_to_their_future_and_can_be_repeated) {
   cluster{2, 1}.expect(0, [](runtime& rt) -> task<int> {
+    starling_test::stay_in_place(rt, "the message must leave its rank");
     const auto all = create_array<asked>(rt, 2, placement::block);
     for (const int to : {0, 1}) {  // so that rank 0 numbers its messages to element 1
       all[1].invoke<&asked::go>(to);

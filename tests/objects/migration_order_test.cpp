@@ -86,6 +86,7 @@ void send_many(const element<moved>& to) {
 TEST(hints, go_to_each_sender_once_for_each_location) {
   counted_hints hints;
   const auto main = [&hints](runtime& rt) -> task<int> {
+    starling_test::stay_in_place(rt, "counts hints");
     auto& to_sender = hints.of[0];
     const auto all = create_array<moved>(rt, 3, placement::block);
     all[1].invoke<&moved::go>(2);

@@ -358,6 +358,7 @@ struct fragile : chare<fragile> {
 TEST_P(rank_migration, that_fails_ends_the_run_and_names_the_element) {
   for (const bool there : {false, true}) {
     starling_test::first_rank own(GetParam());
+    stay_in_place(own, "the element may fail to migrate before the test waits for its error");
     const auto one = create_array<fragile>(own, 1, placement::block, there);
     const std::string error = message_of<entry_error>([&] {
       own.sync_wait([](chare_array<fragile> l, int workers) -> task<> {

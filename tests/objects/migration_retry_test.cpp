@@ -97,6 +97,7 @@ task<> prepare(chare_array<guest> all, object_id id) {
 
 TEST_F(arrivals, are_repeated_without_an_effect_on_calls_that_were_read) {
   cluster{3, 1}.expect(0, [](runtime& rt) -> task<int> {
+    starling_test::stay_in_place(rt, "names the workers");
     const auto all = create_array<guest>(rt, 3, placement::block);
     const object_id next = (object_id{2} << detail::object_counter_bits) + 1;  // made by rank 2
     co_await prepare(all, next);
@@ -116,6 +117,7 @@ TEST_F(arrivals, are_repeated_without_an_effect_on_calls_that_were_read) {
 
 TEST_F(arrivals, that_miss_an_object_leave_nothing_behind) {
   const auto ends = cluster{2, 1}.run([](runtime& rt) -> task<int> {
+    starling_test::stay_in_place(rt, "names the workers");
     const auto all = create_array<guest>(rt, 2, placement::block);
     co_await prepare(all, all.state().id() + 1);
     all[0].invoke<&guest::go>(1);
@@ -133,6 +135,7 @@ TEST_F(arrivals, that_miss_an_object_leave_nothing_behind) {
 TEST_F(arrivals, that_hold_messages_at_the_end_are_listed) {
   testing::internal::CaptureStderr();
   cluster{2, 1}.expect(0, [](runtime& rt) -> task<int> {
+    starling_test::stay_in_place(rt, "names the workers");
     const auto all = create_array<guest>(rt, 2, placement::block);
     co_await prepare(all, all.state().id());
     all[0].invoke<&guest::go>(1);
