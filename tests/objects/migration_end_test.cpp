@@ -128,6 +128,7 @@ struct starter : chare<starter> {
 
 TEST_P(migrated_elements, must_not_start_tasks_before_they_migrate) {
   if (total_worker_count(rt) == 1) return;
+  starling_test::stay_in_place(rt, "the run may end before the test waits for its error");
   const auto all = create_array<starter>(rt, 1, placement::block);
   const std::string error = message_of<usage_error>([&] {
     rt.sync_wait([](chare_array<starter> l) -> task<> {
