@@ -2,26 +2,25 @@
 #include <starling/objects/detail/channel_end.hpp>
 
 #include <algorithm>
-#include <iterator>
+#include <atomic>
 
 #include <starling/core/error.hpp>
 #include <starling/core/executor.hpp>
 #include <starling/objects/detail/send.hpp>
+#include <starling/objects/ranks.hpp>
+
+#include "channel_set.hpp"
 
 namespace starling::detail {
 
-class channel_set {
- public:
-  std::vector<channel_end*> ends;
-  std::vector<channel_offer> unclaimed;  // in order of arrival
-};
-
 namespace {
 
-channel_set& channels_of(chare_core& c) {
-  if (c.element_state().channels == nullptr)
-    c.element_state().channels = std::make_shared<channel_set>();
-  return *c.element_state().channels;
+/// Returns a number that no other channel end of the job has.
+std::uint64_t next_line() {
+  static std::atomic<std::uint64_t> last{0};  // guards no other data
+  constexpr int rank_from = 40;               // position of the rank's number
+  return (std::uint64_t(this_rank().number) << rank_from) +
+         last.fetch_add(1, std::memory_order_relaxed) + 1;
 }
 
 void tell(worker& home, std::shared_ptr<channel_operation> operation, std::exception_ptr error,
@@ -100,6 +99,7 @@ void start_here(task<> t) { executor(*worker::current(), true, priority::high).p
 void channel_operation::finish(const std::exception_ptr& error) noexcept {
   if (std::exchange(m_is_over, true)) return;
   m_error = error;
+  m_channel->open->end();
   if (promise_base* c = std::exchange(m_waiting, nullptr)) resume_charged(*c);
 }
 
@@ -133,31 +133,41 @@ void channel_offer::answer(stream* reader, std::exception_ptr error) {
 channel_end::channel_end(chare_core& owner, channel_name self, channel_name peer, offer_sender to,
                          std::string name)
     : m_owner(owner), m_self(std::move(self)), m_peer(std::move(peer)), m_to(std::move(to)),
-      m_name(std::make_shared<const std::string>(std::move(name))) {
-  if (owner.element_state().tracked != nullptr)
-    throw_migrated("channel", owner.element_state().local->array->name_of(owner));
+      m_label(std::make_shared<const channel_label>(
+          channel_label{std::move(name), transfers_of(owner)})),
+      m_line(next_line()) {
+  require_near_home(owner);
   channel_set& set = channels_of(owner);
   const auto same = [this](const channel_end* e) { return e->is_from(m_peer); };
   if (std::ranges::any_of(set.ends, same))
-    throw usage_error(*m_name +
+    throw usage_error(m_label->name +
                       ": this end exists already; give each channel between two chares "
                       "its own id");
+  const auto before = std::ranges::find(set.former, m_peer, &channel_set::former_end::peer);
+  if (before != set.former.end()) {
+    m_order = std::move(before->order);
+    set.former.erase(before);
+  }
   const auto mine = std::ranges::stable_partition(
       set.unclaimed, [this](const channel_offer& o) { return !is_from(o.from); });
-  std::ranges::move(mine, std::back_inserter(m_offers));
+  for (channel_offer& offer : mine) take(std::move(offer));
   set.unclaimed.erase(mine.begin(), mine.end());
   set.ends.push_back(this);
 }
 
 channel_end::~channel_end() {
-  std::erase(m_owner.element_state().channels->ends, this);
+  if (m_is_gone != nullptr) *m_is_gone = true;
+  channel_set& set = *m_owner.element_state().channels;
+  std::erase(set.ends, this);
   cancel();
   if (worker::current() == nullptr) return;  // the runtime ends: no waiter is left
-  for (channel_offer& offer : m_offers)
-    or_end_run(*worker::current(), [&] {
-      offer.answer(nullptr,
-                   std::make_exception_ptr(usage_error(*m_name + " is gone and will not receive")));
-    });
+  or_end_run(*worker::current(), [&] {
+    if (m_order.has_begun()) set.former.push_back({m_peer, std::move(m_order)});
+    const auto why =
+        std::make_exception_ptr(usage_error(m_label->name + " is gone and will not receive"));
+    for (channel_offer& offer : m_offers) offer.answer(nullptr, why);
+    for (channel_offer& offer : m_early) offer.answer(nullptr, why);
+  });
 }
 
 void channel_end::cancel() noexcept {
@@ -175,17 +185,21 @@ std::shared_ptr<channel_operation> channel_end::send(std::uint32_t type,
   worker* const home = m_owner.element_state().local->home;
   if (load_record* const load = m_owner.element_state().load.get()) [[unlikely]]
     load->sent.add({m_peer.array->id(), m_peer.number}, data.size());
-  channel_offer offer{m_self, type, data.data(), data.size(), available, nullptr, home, nullptr};
-  if (answered) offer.sent = std::make_shared<channel_operation>(m_name, ": send");
+  const bool may_overtake = m_owner.element_state().tracked != nullptr;
+  channel_offer offer{m_self,      type,      data.data(),
+                      data.size(), available, nullptr,
+                      home,        nullptr,   {m_line, m_sent + 1, may_overtake}};
+  if (answered) offer.sent = std::make_shared<channel_operation>(m_label, ": send");
   auto sent = offer.sent;
   m_to(std::move(offer));
+  ++m_sent;
   return sent;
 }
 
 std::shared_ptr<channel_operation> channel_end::receive(channel_request request,
                                                         std::uint32_t type) {
   m_type = type;
-  request.received = std::make_shared<channel_operation>(m_name, ": receive");
+  request.received = std::make_shared<channel_operation>(m_label, ": receive");
   auto received = request.received;
   if (m_owner.element_state().is_doomed) {
     received->finish(std::make_exception_ptr(operation_cancelled()));
@@ -207,6 +221,44 @@ void channel_end::forget_withdrawn() noexcept {
 }
 
 void channel_end::take(channel_offer offer) {
+  if (const turn when = m_order.take(offer.position); when != turn::now) [[unlikely]]
+    return hold(std::move(offer), when);
+  if (m_early.empty()) [[likely]]
+    return accept(std::move(offer));
+  accept_with_early(std::move(offer));
+}
+
+void channel_end::hold(channel_offer offer, turn when) {
+  const auto same = [&](const channel_offer& o) {
+    return o.position.line == offer.position.line && o.position.number == offer.position.number;
+  };
+  if (when == turn::past || std::ranges::any_of(m_early, same))
+    throw archive_error(m_label->name + ": an offer of memory has arrived twice");
+  offer.keep();
+  m_early.push_back(std::move(offer));
+}
+
+void channel_end::accept_with_early(channel_offer offer) {
+  bool is_gone = false;
+  bool* const outer = std::exchange(m_is_gone, &is_gone);
+  const auto is_next = [this](const channel_offer& o) {
+    return m_order.take(o.position) == turn::now;
+  };
+  for (;;) {
+    accept(std::move(offer));
+    if (is_gone) break;
+    const auto next = std::ranges::find_if(m_early, is_next);
+    if (next == m_early.end()) break;
+    offer = std::move(*next);
+    m_early.erase(next);
+  }
+  if (!is_gone)
+    m_is_gone = outer;
+  else if (outer != nullptr)
+    *outer = true;
+}
+
+void channel_end::accept(channel_offer offer) {
   forget_withdrawn();
   if (m_requests.empty()) {
     offer.keep();
@@ -234,7 +286,7 @@ void channel_end::match(channel_offer offer, channel_request request) {
 std::exception_ptr channel_end::mismatch(const channel_offer& offer,
                                          const channel_request& request) const {
   const auto refuse = [this](const std::string& why) {
-    return std::make_exception_ptr(usage_error(*m_name + ": " + why));
+    return std::make_exception_ptr(usage_error(m_label->name + ": " + why));
   };
   if (offer.type != m_type) return refuse("the two ends are for different types of elements");
   if (offer.bytes != request.bytes)
@@ -313,46 +365,6 @@ lent_memory::~lent_memory() {
   if (!copy.empty()) from.keep(std::move(copy), at);
   if (!offer.is_answered() || worker::current() == nullptr) return;
   or_end_run(*worker::current(), [this] { offer.answer(&at, nullptr); });
-}
-
-// --- all ends of a chare
-
-void take_offer(chare_core& target, channel_offer offer) {
-  channel_set& set = channels_of(target);
-  for (channel_end* e : set.ends)
-    if (e->is_from(offer.from)) return e->take(std::move(offer));
-  offer.keep();
-  set.unclaimed.push_back(std::move(offer));
-}
-
-void refuse_offers(chare_core& c, const std::exception_ptr& why) {
-  if (c.element_state().channels == nullptr) return;
-  for (channel_offer& offer : std::exchange(c.element_state().channels->unclaimed, {}))
-    offer.answer(nullptr, why);
-}
-
-void cancel_channels(chare_core& c) noexcept {
-  if (c.element_state().channels == nullptr) return;
-  // Searches from the beginning each time, because a resumed waiter may make or destroy channel
-  // ends.
-  const auto& ends = c.element_state().channels->ends;
-  const auto receives = [](const channel_end* e) { return e->receives(); };
-  for (auto e = std::ranges::find_if(ends, receives); e != ends.end();
-       e = std::ranges::find_if(ends, receives))
-    (*e)->cancel();
-}
-
-bool has_open_transfers(chare_core& c) noexcept {
-  return count_left_over_offers(c) != 0 ||
-         (c.element_state().channels != nullptr &&
-          std::ranges::any_of(c.element_state().channels->ends, &channel_end::receives));
-}
-
-std::size_t count_left_over_offers(chare_core& c) noexcept {
-  if (c.element_state().channels == nullptr) return 0;
-  std::size_t n = c.element_state().channels->unclaimed.size();
-  for (const channel_end* e : c.element_state().channels->ends) n += e->offers();
-  return n;
 }
 
 }  // namespace starling::detail

@@ -50,10 +50,14 @@ class outgoing_memory final : public work_item, private transfer, public pooled<
 class mapped_slot final : public reply_slot {
  public:
   mapped_slot(std::shared_ptr<channel_outbox> box, channel_offer offer, std::uint64_t tag) noexcept
-      : m_box(std::move(box)), m_offer(std::move(offer)), m_tag(tag) {}
+      : m_box(std::move(box)), m_offer(std::move(offer)), m_tag(tag) {
+    m_box->m_open->begin();
+  }
 
   void deliver(input_archive& ar) override {
-    if (ar.read<bool>()) {
+    const auto is_read = ar.read<bool>();
+    end_wait();
+    if (is_read) {
       m_box->m_mapping = channel_outbox::mapping::works;
       if (m_offer.sent != nullptr) m_offer.sent->finish(nullptr);
       return;
@@ -64,17 +68,21 @@ class mapped_slot final : public reply_slot {
     start_here(channel_outbox::send_staged(m_box, std::move(p), m_tag));
   }
   void fail(const std::exception_ptr& error) noexcept override {
+    end_wait();
     if (m_offer.sent != nullptr) m_offer.sent->finish(error);
   }
 
  private:
+  void end_wait() noexcept { m_box->m_open->end(); }
+
   std::shared_ptr<channel_outbox> m_box;
   channel_offer m_offer;
   std::uint64_t m_tag;
 };
 
-channel_outbox::channel_outbox(job& by, int peer, offer_writer writer) noexcept
-    : m_job(by), m_peer(peer), m_writer(std::move(writer)),
+channel_outbox::channel_outbox(job& by, int peer, offer_writer writer,
+                               std::shared_ptr<open_transfers> open) noexcept
+    : m_job(by), m_peer(peer), m_writer(std::move(writer)), m_open(std::move(open)),
       m_mapping(by.reach_of_memory(peer) ? mapping::unknown : mapping::fails) {}
 
 void channel_outbox::send(channel_offer offer) {
@@ -85,6 +93,7 @@ void channel_outbox::send(channel_offer offer) {
   if (m_is_sending) return;
   start_here(send_all(shared_from_this()));
   m_is_sending = true;
+  m_open->begin();
 }
 
 /// Prepares a parcel at the current point of the sender's stream: exports its memory, so that the
@@ -129,6 +138,7 @@ task<> channel_outbox::send_all(std::shared_ptr<channel_outbox> self) {
       box->dispatch(std::move(p));
     }
     box->m_is_sending = false;
+    box->m_open->end();
   } catch (...) {  // ends the run: otherwise the peer would wait for ever
     end_run_and_close(*worker::current(), std::current_exception());
   }
@@ -162,7 +172,7 @@ void channel_outbox::dispatch(parcel p) {
 }
 
 offer_note channel_outbox::note_of(const parcel& p, memory_way way, std::uint64_t tag) {
-  return {p.offer.bytes, tag, p.offer.type, way, p.offer.available.at != nullptr};
+  return {p.offer.bytes, tag, p.offer.position, p.offer.type, way, p.offer.available.at != nullptr};
 }
 
 void channel_outbox::send_inside(parcel& p) {

@@ -35,12 +35,12 @@ chare_core::chare_core(const birth& mine, const std::source_location& defined_at
 std::uint32_t require_destination(chare_core& c, std::size_t to) {
   const chare_core::state& s = c.element_state();
   const object_space& space = s.local->array->space();
-  if (s.channels != nullptr)
-    throw usage_error("migrate_to: an element with channels cannot migrate yet");
   require_no_follower(c, "migrate_to");
   require_worker_number(to, space.worker_total());
   if (s.local->array->locate_worker(to).local->home != nullptr)
     return static_cast<std::uint32_t>(to);
+  if (s.channels != nullptr)
+    throw usage_error("migrate_to: an element with channels cannot migrate to another rank yet");
   const array_base& array = *s.local->array;
   const array_base* const follower =
       array.bound() == nullptr ? nullptr : &array.bound()->following();
@@ -75,13 +75,8 @@ void throw_numbered_twice(const std::string& chare) {
 
 void throw_cannot_depart(const std::string& chare) {
   throw usage_error(chare +
-                    ": before_migration must not start tasks or make channels, nor choose a "
-                    "worker to which the element cannot depart now");
-}
-
-void throw_migrated(const char* call, const std::string& chare) {
-  throw usage_error(std::string(call) + ": " + chare +
-                    " has migrated: elements that migrate have no channels");
+                    ": before_migration must not start tasks or transfers, nor choose a worker to "
+                    "which the element cannot depart now");
 }
 
 void chare_core::take_waits_from(reduction_site& home) {
@@ -229,7 +224,7 @@ bool chare_core::can_depart() {
 bool chare_core::can_depart_alone() {
   std::uint32_t can = 0;
   for_each_wait([&can](promise_base& c) { can += root_of(c).of_entry ? 1 : 0; });
-  return can == m_state.coroutines && m_state.channels == nullptr;
+  return can == m_state.coroutines && !has_bound_transfers(*this);
 }
 
 std::vector<promise_base*> chare_core::movable_coroutines() {

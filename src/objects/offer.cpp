@@ -19,14 +19,14 @@ channel_offer make_offer(chare_core& by, std::uint32_t type, std::span<const std
                          const stream_point& available, const std::string& receiver) {
   static std::atomic<std::uint64_t> last{0};  // guards no other data
   const std::uint64_t number = last.fetch_add(1, std::memory_order_relaxed) + 1;
-  auto text =
-      std::make_shared<const std::string>("offer " + std::to_string(number) + " to " + receiver);
+  auto label = std::make_shared<const channel_label>(
+      channel_label{"offer " + std::to_string(number) + " to " + receiver, transfers_of(by)});
   return {name_offer(this_rank().number, number),
           type,
           data.data(),
           data.size(),
           available,
-          std::make_shared<channel_operation>(std::move(text), ": send"),
+          std::make_shared<channel_operation>(std::move(label), ": send"),
           by.element_state().local->home,
           nullptr};
 }

@@ -27,7 +27,9 @@ remote_memory::remote_memory(received_call& a, input_archive& ar)
 channel_offer load_offer(received_call& a, input_archive& ar, channel_name from) {
   auto memory = std::make_shared<remote_memory>(a, ar);
   const offer_note& note = memory->note();
-  return {std::move(from), note.type, nullptr, note.bytes, {}, nullptr, nullptr, std::move(memory)};
+  const offer_position position = note.position;
+  return {std::move(from), note.type, nullptr,           note.bytes, {},
+          nullptr,         nullptr,   std::move(memory), position};
 }
 
 std::vector<piece> pieces_of(std::size_t bytes, bool is_in_pieces) {

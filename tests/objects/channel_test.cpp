@@ -18,7 +18,6 @@ namespace {
 using starling_test::message_of;
 using starling_test::on_ranks;
 using starling_test::options_with;
-using starling_test::stay_in_place;
 
 class chare_channels : public on_ranks {};
 INSTANTIATE_TEST_SUITE_P(on, chare_channels, starling_test::some_ranks, starling_test::ranks_name);
@@ -227,7 +226,6 @@ struct late : chare<late, std::string> {
 };
 
 TEST_P(chare_channels, keep_data_that_arrive_before_their_end_is_made) {
-  stay_in_place(rt, "migrated elements make no channels");
   const auto all = create_sparse_array<late>(rt);
   rt.sync_wait([](chare_array<late> a) -> task<> {
     a.insert("left");

@@ -172,7 +172,6 @@ struct linked : chare<linked> {
 
 TEST_P(refused_checkpoint_of_arrays, transfers_that_have_not_ended) {
   run([&](runtime& rt) -> task<> {
-    starling_test::stay_in_place(rt, "migrated elements make no channels");
     auto saved = co_await open(rt);
     const auto both = saved.create_array<linked>("both", 2, placement::block);
     both[0].invoke<&linked::offer>();

@@ -146,7 +146,6 @@ struct linked : chare<linked> {
 };
 
 TEST_P(load_counts, memory_on_channels_is_counted) {
-  stay_in_place(rt, "migrated elements make no channels");
   const auto all = create_array<linked>(rt, 2, placement::round_robin);
   switch_loads(all, true);
   auto first = all[0].call<&linked::meet>();

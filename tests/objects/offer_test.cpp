@@ -13,7 +13,6 @@ namespace {
 
 using starling_test::cluster;
 using starling_test::over_ucx;
-using starling_test::stay_in_place;
 
 class offers : public starling_test::on_clusters {};
 INSTANTIATE_TEST_SUITE_P(of, offers,
@@ -97,7 +96,6 @@ struct trader : chare<trader> {
 TEST_P(offers, are_taken_between_all_kinds_of_memory) {
   all.expect(0, [](runtime& rt) -> task<int> {
     constexpr int n = 5, rounds = 3;
-    stay_in_place(rt, "migrated elements make no channels");
     const auto traders = create_array<trader>(rt, n, placement::round_robin);
     int wrong = 0;
     for (const place from : {place::host, place::stream})
@@ -114,7 +112,6 @@ TEST_P(offers, are_taken_between_all_kinds_of_memory) {
 
 TEST_P(offers, of_another_size_are_refused) {
   all.expect(0, [](runtime& rt) -> task<int> {
-    stay_in_place(rt, "migrated elements make no channels");
     const auto traders = create_array<trader>(rt, 2, placement::block);
     int wrong = 0;
     for (const int elements : {10, 100'000})
@@ -126,7 +123,6 @@ TEST_P(offers, of_another_size_are_refused) {
 TEST_P(offers, that_a_destroyed_chare_leaves_end_the_run) {
   for (const int elements : {10, 100'000}) {
     const auto ends = all.run([elements](runtime& rt) -> task<int> {
-      stay_in_place(rt, "migrated elements make no channels");
       const auto traders = create_array<trader>(rt, 2, placement::block);
       traders[0].invoke<&trader::offer_in_vain>(traders[1], elements);
       co_await quiescence();
@@ -183,7 +179,6 @@ TEST_P(offers, to_a_missing_element_do_not_hold_up_its_insertion) {
 TEST_P(offers, that_are_never_taken_are_a_hang) {
   for (const place to : {place::host, place::stream, place::borrowed}) {
     const auto ends = all.run([to](runtime& rt) -> task<int> {
-      stay_in_place(rt, "migrated elements make no channels");
       const auto traders = create_array<trader>(rt, 2, placement::block);
       co_await traders[1].call<&trader::take>(offered<int>(0, 77, 10), 0, to);
       co_return 0;

@@ -109,7 +109,7 @@ class chare_channel {
     m_end = std::make_unique<detail::channel_end>(
         core, detail::name_end<Self>(array, array.key_of(self), id),
         detail::name_end<Peer>(to.array(), to.to, id),
-        detail::sender_to<Self, Peer>(array, array.key_of(self), peer, id),
+        detail::sender_to<Self, Peer>(core, array, array.key_of(self), peer, id),
         "channel " + std::to_string(id) + " of " + array.name_of(core) + " to " +
             to.array().name_of(to.to));
   }

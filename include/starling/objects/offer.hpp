@@ -43,22 +43,22 @@ struct remote_loose_offer {
     input_archive ar = a.arguments();
     const auto to = read_address<Peer>(a, ar);
     const auto number = ar.read<std::uint64_t>();
-    perform(*new offer_message<Peer>(to, load_offer(a, ar, name_offer(a.from(), number))));
+    perform_as(*new offer_message<Peer>(to, load_offer(a, ar, name_offer(a.from(), number))), a);
   }
 };
 
 template <class Peer>
-void send_offer(const element<Peer>& peer, channel_offer offer) {
+void send_offer(chare_core& by, const element<Peer>& peer, channel_offer offer) {
   const address<Peer>& to = peer.address();
-  if (to.local->home != nullptr)
-    return send(*to.local->home, *new offer_message<Peer>(to, std::move(offer)), priority::high);
+  if (to.local->home != nullptr) return send_within_rank(to, std::move(offer));
   if constexpr (travels<typename address<Peer>::key>) {
     const auto write = [to, way = peer.urgent().way(), number = offer.from.number](
                            const offer_note& note, std::span<const std::byte> rest) {
       return make_remote<remote_loose_offer<Peer>>(way, to.array().id(), to.to, number, note,
                                                    last_bytes{rest});
     };
-    std::make_shared<channel_outbox>(*to.array().space().current_job(), int(to.local->index), write)
+    std::make_shared<channel_outbox>(*to.array().space().current_job(), int(to.local->index), write,
+                                     transfers_of(by))
         ->send(std::move(offer));
   } else {
     refuse_to_travel<typename address<Peer>::key>("offer");
@@ -165,7 +165,7 @@ template <class Peer, class T>
                              channel_wait(made.sent)};
   if (load_record* const load = by.element_state().load.get()) [[unlikely]]
     load->sent.add(to.address().array().number_of(to.address().to), data.size_bytes());
-  send_offer(to, std::move(made));
+  send_offer(by, to, std::move(made));
   return result;
 }
 

@@ -290,9 +290,6 @@ inline void chare_core::note_wait() {
 /// usage_error
 [[nodiscard]] std::uint32_t require_destination(chare_core& c, std::size_t to);
 
-/// Throws usage_error: `call` does not work yet with an element that has ever migrated.
-[[noreturn]] void throw_migrated(const char* call, const std::string& chare);
-
 /// Throws archive_error: the home of `chare` has not passed on this insertion.
 [[noreturn]] void throw_unexpected_insertion(const std::string& chare);
 

@@ -13,19 +13,52 @@
 #include <starling/device/event.hpp>
 #include <starling/device/stream.hpp>
 #include <starling/objects/detail/array_of.hpp>
+#include <starling/objects/detail/offer_order.hpp>
 #include <starling/objects/detail/type_text.hpp>
 
 /// Offers and requests, which the two ends of a channel exchange.
 namespace starling::detail {
 
+/// The sends and receives of a chare that have begun and not ended. Until they end the chare stays
+/// on its worker. Used on that worker, except for its destruction.
+class open_transfers {
+ public:
+  explicit open_transfers(chare_core& owner) noexcept : m_owner(&owner) {}
+
+  void begin() noexcept { ++m_count; }
+  /// Lets the chare depart if it waits for this.
+  void end() noexcept {
+    if (--m_count == 0 && m_owner != nullptr && m_owner->element_state().departs()) [[unlikely]]
+      note_none();
+  }
+  [[nodiscard]] std::size_t count() const noexcept { return m_count; }
+  /// Notes that the chare is destroyed.
+  void forget_owner() noexcept { m_owner = nullptr; }
+
+ private:
+  void note_none() noexcept;
+
+  chare_core* m_owner;
+  std::size_t m_count = 0;
+};
+/// Returns the open transfers of a chare.
+[[nodiscard]] const std::shared_ptr<open_transfers>& transfers_of(chare_core& c);
+
+/// A channel end, or an offer without a channel, as its operations know it.
+struct channel_label {
+  std::string name;
+  std::shared_ptr<open_transfers> open;
+};
+
 /// A send or a receive that has begun. Shared by its waiter and by the channel or the message that
 /// completes it. Used on the worker of its chare, except for its destruction.
 class channel_operation : public described_wait {
  public:
-  /// `channel`: the channel's name; `what`: the name of the operation, appended to it.
-  channel_operation(std::shared_ptr<const std::string> channel, const char* what) noexcept
+  /// `what`: the name of the operation, appended to the channel's.
+  channel_operation(std::shared_ptr<const channel_label> channel, const char* what) noexcept
       : m_channel(std::move(channel)), m_what(what) {
     describe = &text_of;
+    m_channel->open->begin();
   }
 
   /// Completes the operation and resumes its waiter. Later calls have no effect.
@@ -46,9 +79,9 @@ class channel_operation : public described_wait {
  private:
   static std::string text_of(const described_wait& w) {
     const auto& self = static_cast<const channel_operation&>(w);
-    return *self.m_channel + self.m_what;
+    return self.m_channel->name + self.m_what;
   }
-  std::shared_ptr<const std::string> m_channel;
+  std::shared_ptr<const channel_label> m_channel;
   const char* m_what;
   promise_base* m_waiting = nullptr;
   std::exception_ptr m_error;
@@ -110,6 +143,7 @@ struct channel_offer {
   std::shared_ptr<channel_operation> sent;  // completed when `data` is reusable; null: no waiter
   worker* home = nullptr;                   // worker of the sender
   std::shared_ptr<remote_memory> remote;    // brings the data from another rank; null: same rank
+  offer_position position = {};
 
   /// Whether the sender waits for the completion.
   [[nodiscard]] bool is_answered() const noexcept;

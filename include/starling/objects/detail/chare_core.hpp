@@ -22,7 +22,8 @@ namespace starling::detail {
 struct local_elements;
 class chare_core;
 
-/// The channel ends of a chare, and the offers that arrived for ends that do not exist yet.
+/// The channel ends of a chare, the offers that arrived for ends that do not exist yet, and the
+/// number of its open transfers.
 class channel_set;
 void cancel_channels(chare_core& c) noexcept;
 /// Answers with the error `why` the offers that arrived for ends which were never made.
@@ -30,6 +31,12 @@ void refuse_offers(chare_core& c, const std::exception_ptr& why);
 [[nodiscard]] std::size_t count_left_over_offers(chare_core& c) noexcept;
 /// Returns whether memory was offered to the chare that it has not received, or is to be received.
 [[nodiscard]] bool has_open_transfers(chare_core& c) noexcept;
+/// Returns whether the chare must stay on its worker until a transfer has ended: a send that has
+/// not ended, or a receive for which data are under way. Offers to the chare and receives for which
+/// no offer has arrived move with it.
+[[nodiscard]] bool has_bound_transfers(chare_core& c) noexcept;
+/// Throws usage_error for a chare that is on another rank than its home.
+void require_near_home(chare_core& c);
 
 /// Why a chare is to migrate, for the timeline.
 enum class departure_cause : std::uint8_t { request, balancing, chaos };

@@ -35,6 +35,7 @@ inline constexpr std::uint64_t piece_of_staging = std::uint64_t{4} << 20;
 struct offer_note {
   std::uint64_t bytes;
   std::uint64_t tag;  // tag of the transfer; of a mapped offer: tag to use if mapping fails
+  offer_position position;
   std::uint32_t type;
   memory_way way;
   bool is_in_pieces;  // transfers of `piece_of_staging` bytes each, except the last
@@ -105,7 +106,10 @@ using offer_writer =
 /// stream. Used on the worker of the chare. The sends in progress own a reference to it.
 class channel_outbox : public std::enable_shared_from_this<channel_outbox> {
  public:
-  channel_outbox(job& by, int peer, offer_writer writer) noexcept;
+  /// `open`: the transfers of the sending chare, to which offers count that wait for their stream,
+  /// or for the answer of a reader.
+  channel_outbox(job& by, int peer, offer_writer writer,
+                 std::shared_ptr<open_transfers> open) noexcept;
   /// @throws device_error, std::bad_alloc; then no message was sent
   void send(channel_offer offer);
 
@@ -141,6 +145,7 @@ class channel_outbox : public std::enable_shared_from_this<channel_outbox> {
   job& m_job;
   int m_peer;
   offer_writer m_writer;
+  std::shared_ptr<open_transfers> m_open;
   mapping m_mapping;
   bool m_is_sending = false;
   std::deque<parcel> m_waiting;
