@@ -37,8 +37,8 @@ std::string lines_of_others(chare_core& c, const promise_base* balancing,
 
 std::string anchor_of(chare_core& c, bool leaves_rank) {
   const chare_core::state& s = c.element_state();
-  if (leaves_rank && s.channels != nullptr) return "it has channels";
-  if (has_bound_transfers(c)) return "a send or a receive of one of its channels is in progress";
+  if (leaves_rank ? has_rank_bound_transfers(c) : has_bound_transfers(c))
+    return "a transfer of one of its channels has not ended";
   if (bond* const b = s.local->array->bound())
     if (chare_core* const f = b->partner(c);
         f != nullptr && !(leaves_rank ? f->can_leave_rank_alone() : f->can_depart_alone()))

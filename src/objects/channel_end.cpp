@@ -99,6 +99,7 @@ void start_here(task<> t) { executor(*worker::current(), true, priority::high).p
 void channel_operation::finish(const std::exception_ptr& error) noexcept {
   if (std::exchange(m_is_over, true)) return;
   m_error = error;
+  if (m_what == kind::receive) --m_channel->receives;
   m_channel->open->end();
   if (promise_base* c = std::exchange(m_waiting, nullptr)) resume_charged(*c);
 }
@@ -131,12 +132,12 @@ void channel_offer::answer(stream* reader, std::exception_ptr error) {
 // --- one end
 
 channel_end::channel_end(chare_core& owner, channel_name self, channel_name peer, offer_sender to,
-                         std::string name)
+                         std::string name, std::uint32_t maker, asker ask)
     : m_owner(owner), m_self(std::move(self)), m_peer(std::move(peer)), m_to(std::move(to)),
       m_label(std::make_shared<const channel_label>(
           channel_label{std::move(name), transfers_of(owner)})),
-      m_line(next_line()) {
-  require_near_home(owner);
+      m_line(next_line()), m_ask(std::move(ask)), m_maker(maker),
+      m_notes_readers(owner.element_state().local->array->space().current_job() != nullptr) {
   channel_set& set = channels_of(owner);
   const auto same = [this](const channel_end* e) { return e->is_from(m_peer); };
   if (std::ranges::any_of(set.ends, same))
@@ -189,17 +190,19 @@ std::shared_ptr<channel_operation> channel_end::send(std::uint32_t type,
   channel_offer offer{m_self,      type,      data.data(),
                       data.size(), available, nullptr,
                       home,        nullptr,   {m_line, m_sent + 1, may_overtake}};
-  if (answered) offer.sent = std::make_shared<channel_operation>(m_label, ": send");
+  if (answered)
+    offer.sent = std::make_shared<channel_operation>(m_label, channel_operation::kind::send);
   auto sent = offer.sent;
   m_to(std::move(offer));
   ++m_sent;
+  if (!answered) m_posted = m_sent;
   return sent;
 }
 
 std::shared_ptr<channel_operation> channel_end::receive(channel_request request,
                                                         std::uint32_t type) {
   m_type = type;
-  request.received = std::make_shared<channel_operation>(m_label, ": receive");
+  request.received = std::make_shared<channel_operation>(m_label, channel_operation::kind::receive);
   auto received = request.received;
   if (m_owner.element_state().is_doomed) {
     received->finish(std::make_exception_ptr(operation_cancelled()));
@@ -221,6 +224,9 @@ void channel_end::forget_withdrawn() noexcept {
 }
 
 void channel_end::take(channel_offer offer) {
+  if (m_order.find(offer.position.line) == nullptr) [[unlikely]]
+    if (const auto begun = channels_of(m_owner).take_line(offer.position.line))
+      m_order.adopt(*begun);
   if (const turn when = m_order.take(offer.position); when != turn::now) [[unlikely]]
     return hold(std::move(offer), when);
   if (m_early.empty()) [[likely]]
@@ -307,6 +313,7 @@ bool channel_end::serve(channel_offer& offer, channel_request& request) {
 }
 
 bool channel_end::read(channel_offer& offer, channel_request& request, bool is_near) {
+  if (m_notes_readers && request.at != nullptr) note_reader(*request.at);
   if (request.lent != nullptr) {
     lend(offer, request, is_near || request.at->backend() == backend_kind::host);
   } else if (request.at != nullptr) {
@@ -326,6 +333,19 @@ bool channel_end::read(channel_offer& offer, channel_request& request, bool is_n
   return true;
 }
 
+void channel_end::note_reader(stream& at) {
+  const auto same = [&](const stream& s) { return &s.state() == &at.state(); };
+  if (std::ranges::any_of(m_readers, same)) return;
+  std::erase_if(m_readers, [](const stream& s) { return s.get_future().is_ready(); });
+  m_readers.emplace_back(at.state());
+}
+
+bool channel_end::has_unread(std::uint64_t line) const noexcept {
+  const auto is_of_line = [line](const channel_offer& o) { return o.position.line == line; };
+  return m_label->receives != m_requests.size() || m_lent != 0 ||
+         std::ranges::any_of(m_offers, is_of_line) || std::ranges::any_of(m_early, is_of_line);
+}
+
 void channel_end::lend(channel_offer& offer, channel_request& request, bool is_near) {
   lent_memory& lent = *request.lent;
   stream& at = *request.at;
@@ -333,6 +353,8 @@ void channel_end::lend(channel_offer& offer, channel_request& request, bool is_n
   if (is_near) {
     lent.data = offer.data;
     lent.offer = std::move(offer);
+    lent.is_in_place = true;
+    note_lent();
     return;
   }
   lent.copy = copy_memory(at, offer.bytes);
@@ -363,6 +385,7 @@ void channel_end::keep(buffer<std::byte> memory, stream& at) {
 
 lent_memory::~lent_memory() {
   if (!copy.empty()) from.keep(std::move(copy), at);
+  if (is_in_place) from.note_returned();
   if (!offer.is_answered() || worker::current() == nullptr) return;
   or_end_run(*worker::current(), [this] { offer.answer(&at, nullptr); });
 }

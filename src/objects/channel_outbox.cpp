@@ -10,6 +10,18 @@
 namespace starling::detail {
 namespace {
 
+/// Completes the send of an offer, if it has a waiter, on the worker of the sender: an offer to an
+/// element that has left the rank is sent on by another worker.
+void end_send(channel_offer& offer, const std::exception_ptr& error) noexcept {
+  const auto sent = std::exchange(offer.sent, nullptr);
+  if (sent == nullptr) return;
+  if (offer.home == worker::current()) return sent->finish(error);
+  or_end_run(*worker::current(), [&] {
+    send_call(
+        *offer.home, [sent, error] { sent->finish(error); }, priority::high);
+  });
+}
+
 /// A transfer to another rank; when it is complete, a message to the worker that started it.
 class outgoing_memory final : public work_item, private transfer, public pooled<block_kind::state> {
  public:
@@ -24,8 +36,9 @@ class outgoing_memory final : public work_item, private transfer, public pooled<
     static_cast<void>(m.release());
   }
 
-  std::shared_ptr<channel_operation> sent;           // null: no waiter
+  channel_offer offer;                               // its sender is answered
   std::shared_ptr<const buffer<std::byte>> staging;  // null: the user's memory is sent
+  std::shared_ptr<const void> owner;                 // of the memory
 
  private:
   static constexpr named_location trace_name{"", "channel: memory for another rank"};
@@ -37,7 +50,7 @@ class outgoing_memory final : public work_item, private transfer, public pooled<
   static void drop(void* item) noexcept { delete static_cast<outgoing_memory*>(item); }
   static void run(void* item) noexcept {
     const std::unique_ptr<outgoing_memory> self(static_cast<outgoing_memory*>(item));
-    if (self->sent != nullptr) self->sent->finish(self->m_error);
+    end_send(self->offer, self->m_error);
   }
 
   worker& m_home;
@@ -51,7 +64,7 @@ class mapped_slot final : public reply_slot {
  public:
   mapped_slot(std::shared_ptr<channel_outbox> box, channel_offer offer, std::uint64_t tag) noexcept
       : m_box(std::move(box)), m_offer(std::move(offer)), m_tag(tag) {
-    m_box->m_open->begin();
+    if (m_box->m_open != nullptr) m_box->m_open->begin();
   }
 
   void deliver(input_archive& ar) override {
@@ -59,8 +72,7 @@ class mapped_slot final : public reply_slot {
     end_wait();
     if (is_read) {
       m_box->m_mapping = channel_outbox::mapping::works;
-      if (m_offer.sent != nullptr) m_offer.sent->finish(nullptr);
-      return;
+      return end_send(m_offer, nullptr);
     }
     m_box->m_mapping = channel_outbox::mapping::fails;
     channel_outbox::parcel p{std::move(m_offer), {}, {}};
@@ -69,11 +81,13 @@ class mapped_slot final : public reply_slot {
   }
   void fail(const std::exception_ptr& error) noexcept override {
     end_wait();
-    if (m_offer.sent != nullptr) m_offer.sent->finish(error);
+    end_send(m_offer, error);
   }
 
  private:
-  void end_wait() noexcept { m_box->m_open->end(); }
+  void end_wait() noexcept {
+    if (m_box->m_open != nullptr) m_box->m_open->end();
+  }
 
   std::shared_ptr<channel_outbox> m_box;
   channel_offer m_offer;
@@ -93,7 +107,11 @@ void channel_outbox::send(channel_offer offer) {
   if (m_is_sending) return;
   start_here(send_all(shared_from_this()));
   m_is_sending = true;
-  m_open->begin();
+  if (m_open != nullptr) m_open->begin();
+}
+
+void channel_outbox::send_owned(channel_offer offer, std::shared_ptr<const void> owner) {
+  dispatch({std::move(offer), {}, {}, {}, std::move(owner)});
 }
 
 /// Prepares a parcel at the current point of the sender's stream: exports its memory, so that the
@@ -125,7 +143,7 @@ void channel_outbox::stage(parcel& p) {
   }
   p.staging = staging;
   // Work submitted to the stream from now on may overwrite the memory.
-  if (const auto sent = std::exchange(p.offer.sent, nullptr)) sent->finish(nullptr);
+  end_send(p.offer, nullptr);
 }
 
 task<> channel_outbox::send_all(std::shared_ptr<channel_outbox> self) {
@@ -138,7 +156,7 @@ task<> channel_outbox::send_all(std::shared_ptr<channel_outbox> self) {
       box->dispatch(std::move(p));
     }
     box->m_is_sending = false;
-    box->m_open->end();
+    if (box->m_open != nullptr) box->m_open->end();
   } catch (...) {  // ends the run: otherwise the peer would wait for ever
     end_run_and_close(*worker::current(), std::current_exception());
   }
@@ -177,13 +195,14 @@ offer_note channel_outbox::note_of(const parcel& p, memory_way way, std::uint64_
 
 void channel_outbox::send_inside(parcel& p) {
   m_job.send(m_peer, m_writer(note_of(p, memory_way::inside, 0), {p.bytes(), p.offer.bytes}));
-  if (p.offer.sent != nullptr) p.offer.sent->finish(nullptr);
+  end_send(p.offer, nullptr);
 }
 
 void channel_outbox::transfer(const parcel& p, std::uint64_t tag, const piece& which) {
   auto t = std::make_unique<outgoing_memory>(m_peer, tag, p.bytes() + which.from, which.bytes);
   t->staging = p.staging;
-  t->sent = p.offer.sent;  // null for a transfer in pieces
+  t->owner = p.owner;
+  if (p.offer.sent != nullptr) t->offer = p.offer;  // not for a transfer in pieces
   outgoing_memory::start(std::move(t), m_job);
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 
 #include <starling/core/error.hpp>
+#include <starling/objects/error.hpp>
 
 namespace starling::detail {
 
@@ -22,17 +23,12 @@ void open_transfers::note_none() noexcept {
   s.local->array->request_departure(*m_owner);
 }
 
-void throw_left_rank(const std::string& chare) {
-  throw usage_error("channel: " + chare +
-                    " has migrated to another rank, and channels cannot follow it there yet");
-}
-
-void require_near_home(chare_core& c) {
-  const chare_core::state& s = c.element_state();
-  if (s.tracked == nullptr) return;
-  array_base& array = *s.local->array;
-  if (array.locate_worker(s.tracked->home).local->home == nullptr)
-    throw_left_rank(array.name_of(c));
+std::optional<offer_line> channel_set::take_line(std::uint64_t line) {
+  const auto found = std::ranges::find(begun, line, &offer_line::line);
+  if (found == begun.end()) return {};
+  const offer_line taken = *found;
+  begun.erase(found);
+  return taken;
 }
 
 void take_offer(chare_core& target, channel_offer offer) {
@@ -79,6 +75,97 @@ std::size_t count_left_over_offers(chare_core& c) noexcept {
   std::size_t n = c.element_state().channels->unclaimed.size();
   for (const channel_end* e : c.element_state().channels->ends) n += e->offers();
   return n;
+}
+
+bool has_rank_bound_transfers(chare_core& c) noexcept {
+  const chare_core::state& s = c.element_state();
+  if (s.tracked != nullptr && s.tracked->order.holds_one_that_stays()) return true;
+  if (s.channels == nullptr) return false;
+  const auto keeps = [](const channel_end* e) {
+    return e->requests() != 0 || e->offers() != 0 || e->lends();
+  };
+  return s.channels->open->count() != 0 || !s.channels->unclaimed.empty() ||
+         std::ranges::any_of(s.channels->ends, keeps);
+}
+
+// --- what a chare has posted, before it leaves its rank
+
+namespace {
+
+struct question {
+  std::uint64_t line;
+  std::uint64_t number;
+  future<bool> answer;
+};
+
+task<bool> answer_to(future<bool> asked) {
+  try {
+    co_return co_await std::move(asked);
+  } catch (const no_such_element&) {  // nobody will read it
+    co_return true;
+  } catch (...) {
+    co_return false;
+  }
+}
+
+/// Notes the answers. `of`: the chare may be destroyed meanwhile.
+task<> note_answers(std::weak_ptr<channel_set> of, std::shared_ptr<open_transfers> open,
+                    std::vector<question> asked) {
+  for (question& q : asked) {
+    task<bool> wait = answer_to(std::move(q.answer));
+    const bool is_read = co_await std::move(wait);
+    const auto set = of.lock();
+    if (set == nullptr) co_return;
+    if (!is_read) set->is_refused = true;
+    for (channel_end* e : set->ends)
+      if (is_read && e->line() == q.line) e->confirm(q.number);
+  }
+  if (const auto set = of.lock()) set->is_asking = false;
+  open->end();
+}
+
+}  // namespace
+
+confirmation confirm_posts(chare_core& c) {
+  const std::shared_ptr<channel_set>& set = c.element_state().channels;
+  if (set == nullptr) return confirmation::given;
+  if (set->is_asking) return confirmation::asked;
+  if (std::exchange(set->is_refused, false)) return confirmation::refused;
+  if (!c.can_leave_rank_alone()) return confirmation::refused;
+  std::vector<question> asked;
+  for (const channel_end* e : set->ends)
+    if (e->unconfirmed() != 0) asked.push_back({e->line(), e->unconfirmed(), e->ask()});
+  if (asked.empty()) return confirmation::given;
+  start_here(note_answers(set, set->open, std::move(asked)));
+  set->is_asking = true;
+  set->open->begin();
+  return confirmation::asked;
+}
+
+task<bool> chare_core::has_read(std::uint64_t line, std::uint64_t number) {
+  channel_set* const set = m_state.channels.get();
+  if (set == nullptr) co_return false;
+  const auto has_it = [&](const offer_order& order) {
+    const offer_line* const known = order.find(line);
+    return known != nullptr && known->next > number;
+  };
+  const auto reads = [&](const channel_end* e) { return has_it(e->order()); };
+  const auto end = std::ranges::find_if(set->ends, reads);
+  if (end == set->ends.end()) {  // former ends and those of another rank have left nothing unread
+    const auto is_past = [&](const offer_line& l) { return l.line == line && l.next > number; };
+    co_return std::ranges::any_of(set->former, has_it, &channel_set::former_end::order) ||
+        std::ranges::any_of(set->begun, is_past);
+  }
+  if ((*end)->has_unread(line)) co_return false;
+  std::vector<stream> readers = (*end)->take_readers();
+  for (const stream& at : readers) {
+    future<void> done = at.get_future();
+    try {
+      co_await std::move(done);
+    } catch (const device_error&) {  // a lost device does not read any more
+    }
+  }
+  co_return true;
 }
 
 }  // namespace starling::detail

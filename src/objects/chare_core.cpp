@@ -39,8 +39,6 @@ std::uint32_t require_destination(chare_core& c, std::size_t to) {
   require_worker_number(to, space.worker_total());
   if (s.local->array->locate_worker(to).local->home != nullptr)
     return static_cast<std::uint32_t>(to);
-  if (s.channels != nullptr)
-    throw usage_error("migrate_to: an element with channels cannot migrate to another rank yet");
   const array_base& array = *s.local->array;
   const array_base* const follower =
       array.bound() == nullptr ? nullptr : &array.bound()->following();
@@ -124,13 +122,13 @@ void bond::delay(chare_core& leader) {
 bool chare_core::can_leave_rank() noexcept {
   if (!can_leave_rank_alone()) return false;
   bond* const b = m_state.local->array->bound();
-  const chare_core* const p = b == nullptr ? nullptr : b->partner(*this);
+  chare_core* const p = b == nullptr ? nullptr : b->partner(*this);
   return p == nullptr || p->can_leave_rank_alone();
 }
 
-bool chare_core::can_leave_rank_alone() const noexcept {
-  const bool can_be_packed = m_state.channels == nullptr && m_state.local->array->can_leave_ranks();
-  if (!can_be_packed || m_state.coroutines > 1) return false;
+bool chare_core::can_leave_rank_alone() noexcept {
+  if (has_rank_bound_transfers(*this)) return false;
+  if (!m_state.local->array->can_leave_ranks() || m_state.coroutines > 1) return false;
   if (m_state.coroutines == 0) return true;
   if (m_state.at_point == nullptr || !m_state.at_point->is_released) return false;
   const promise_base& root = root_of(*m_state.at_point->waiting);
@@ -147,6 +145,16 @@ bool chare_core::resumes_after_restart() const {
 bool chare_core::can_depart_to(std::size_t to) {
   const bool leaves_rank = m_state.local->array->locate_worker(to).local->home == nullptr;
   return leaves_rank ? can_leave_rank() : can_depart();
+}
+
+confirmation chare_core::confirm_departure(std::size_t to) {
+  array_base& array = *m_state.local->array;
+  if (array.locate_worker(to).local->home != nullptr) return confirmation::given;
+  confirmation all = confirm_posts(*this);
+  chare_core* const p = array.bound() == nullptr ? nullptr : array.bound()->partner(*this);
+  if (p != nullptr)
+    if (const confirmation its = confirm_posts(*p); its != confirmation::given) all = its;
+  return all;
 }
 
 void chare_core::abandon_coroutine() noexcept {

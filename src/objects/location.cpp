@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <starling/objects/detail/location.hpp>
 
+#include <algorithm>
+
 namespace starling::detail {
 
 /// Whether all messages before this one, in both of its sequences, have been taken. Only a message
@@ -95,6 +97,16 @@ std::size_t arrival_order::count_held() const noexcept {
   for (const sequence& s : m_home) count(s);
   for (const auto& [sender, s] : m_senders) count(s);
   return n;
+}
+
+bool arrival_order::holds_one_that_stays() const noexcept {
+  const auto has_one = [](const sequence& s) {
+    for (const tracked_item* m = s.held; m != nullptr; m = m->next)
+      if (m->stays_on_rank) return true;
+    return false;
+  };
+  return std::ranges::any_of(m_home, has_one) ||
+         std::ranges::any_of(m_senders, [&](const auto& of) { return has_one(of.second); });
 }
 
 void number_at_sender(location_entry& e, std::uint32_t sender, starling::priority priority,

@@ -26,7 +26,7 @@ channel_offer make_offer(chare_core& by, std::uint32_t type, std::span<const std
           data.data(),
           data.size(),
           available,
-          std::make_shared<channel_operation>(std::move(label), ": send"),
+          std::make_shared<channel_operation>(std::move(label), channel_operation::kind::send),
           by.element_state().local->home,
           nullptr};
 }

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdint>
 #include <deque>
+#include <numeric>
 #include <optional>
 #include <random>
 #include <string>
@@ -26,29 +27,40 @@ using starling_test::cluster;
 using starling_test::many;
 using starling_test::message_of;
 using starling_test::options_with;
+using starling_test::over_ucx;
 using starling_test::stay_in_place;
 
 class channels_of_migrating_elements : public starling_test::on_ranks {};
 INSTANTIATE_TEST_SUITE_P(on, channels_of_migrating_elements,
-                         testing::Values(cluster{1, 1}, cluster{1, 2}, cluster{1, 3},
-                                         cluster{1, 4}),
+                         testing::Values(cluster{1, 1}, cluster{1, 2}, cluster{1, 3}, cluster{1, 4},
+                                         cluster{2, 1}, cluster{2, 2}, cluster{3, 1},
+                                         cluster{3, 1, "refuse"}, cluster{2, 1, "stage"},
+                                         over_ucx({2, 1})),
+                         starling_test::ranks_name);
+class channels_between_ranks : public starling_test::on_ranks {};
+INSTANTIATE_TEST_SUITE_P(on, channels_between_ranks,
+                         testing::Values(cluster{3, 1}, cluster{3, 1, "refuse"},
+                                         cluster{3, 1, "stage"}, over_ucx({3, 1})),
                          starling_test::ranks_name);
 class channels_within_a_rank : public starling_test::on_ranks {};
 INSTANTIATE_TEST_SUITE_P(on, channels_within_a_rank, testing::Values(cluster{1, 2}, cluster{1, 3}),
                          starling_test::ranks_name);
 
-constexpr int values_each = 40;
-
-/// Returns the data that are sent as number `n`.
+/// Returns the data that are sent as number `n`: a few values, or more than a message takes along.
 std::vector<int> data_of(int n) {
-  std::vector<int> values(values_each);
-  for (int i = 0; i < values_each; ++i) values[std::size_t(i)] = n * values_each + i;
+  std::vector<int> values(n % 5 == 4 ? 3000 : 40);
+  std::iota(values.begin(), values.end(), n * 10'000);
   return values;
 }
 
 /// One of two elements that send each other numbered data of all kinds of memory.
 struct pal : chare<pal> {
   pal() { connect(); }
+  explicit pal(migrated) {}
+  template <class Archive>
+  void serialize(Archive& ar) {
+    ar(m_channel, m_heard, m_given, m_taken, m_migrations);
+  }
   void connect() { m_channel = {*this, this_array()[this_index() ^ 1]}; }
   void disconnect() { m_channel = {}; }
 
@@ -78,14 +90,14 @@ struct pal : chare<pal> {
       const int n = m_taken++;
       const int way = n % 3;
       m_heard.resize(std::size_t(m_taken));
-      std::vector<int> values(values_each);
+      std::vector<int> values(data_of(n).size());
       if (way == 0) {
         co_await m_channel.receive(values);
       } else if (way == 1) {
         co_await m_channel.receive(values, at());
         co_await at().completion();
       } else {
-        const borrowed<int> lent = co_await m_channel.borrow(at(), values_each);
+        const borrowed<int> lent = co_await m_channel.borrow(at(), values.size());
         at().copy(values, lent.span());
         co_await at().completion();
       }
@@ -102,7 +114,7 @@ struct pal : chare<pal> {
   std::string heard() const {
     std::string text;
     for (const auto& values : m_heard)
-      text += (values.empty() ? "-" : std::to_string(values[0] / values_each)) + " ";
+      text += (values.empty() ? "-" : std::to_string(values[0] / 10'000)) + " ";
     return text;
   }
 
@@ -111,7 +123,7 @@ struct pal : chare<pal> {
     m_begun.emplace(m_channel.send(m_kept.back()));
   }
   void begin_receive() {
-    m_kept.emplace_back(values_each);
+    m_kept.emplace_back(data_of(0).size());
     m_begun.emplace(m_channel.receive(m_kept.back()));
   }
   task<> end_receive() {
@@ -119,7 +131,7 @@ struct pal : chare<pal> {
     m_heard.push_back(m_kept.back());
   }
   task<bool> is_cancelled() {
-    std::vector<int> values(values_each);
+    std::vector<int> values(1);
     try {
       co_await m_channel.receive(values);
     } catch (const operation_cancelled&) {
@@ -130,13 +142,14 @@ struct pal : chare<pal> {
   task<> begin_offer(element<pal> to) {
     m_kept.push_back(data_of(m_given++));
     auto offered = offer(*this, to, std::span(m_kept.back()));
-    to.invoke<&pal::take_offer>(offered.memory);
+    to.invoke<&pal::take_offer>(m_given - 1, offered.memory);
     co_await std::move(offered.sent);
   }
-  task<> take_offer(offered<int> memory) {
-    std::vector<int> values(values_each);
+  task<> take_offer(int n, offered<int> memory) {
+    std::vector<int> values(memory.size());
     co_await memory.receive(*this, std::span(values));
-    m_heard.push_back(values);
+    m_heard.resize(std::max(m_heard.size(), std::size_t(n) + 1));
+    m_heard[std::size_t(n)] = values;
   }
 
  private:
@@ -156,7 +169,7 @@ struct pal : chare<pal> {
 };
 
 TEST_P(channels_of_migrating_elements, keep_all_data_in_order_while_both_ends_migrate) {
-  const int workers = int(GetParam().workers);
+  const int workers = int(GetParam().workers) * GetParam().ranks;
   int migrations = 0;
   for (unsigned seed = 0; seed < unsigned(many(20, 3)); ++seed) {
     const auto both = create_array<pal>(rt, 2, placement::round_robin);
@@ -309,6 +322,77 @@ TEST_P(channels_within_a_rank, data_that_a_destroyed_migrated_element_leaves_are
     }(both));
   });
   EXPECT_NE(text.find("pal[1].channel: destroyed with a message"), std::string::npos) << text;
+}
+
+task<> wake(chare_array<pal> a, int i) {
+  co_await a[i].call<&pal::take>(0);  // the end of a coroutine is an occasion to depart
+  co_await quiescence();
+}
+
+TEST_P(channels_between_ranks, follow_their_elements_from_rank_to_rank) {
+  const auto both = create_array<pal>(rt, 2, placement::round_robin);
+  rt.sync_wait([](chare_array<pal> a) -> task<> {
+    constexpr int each = 6;  // numbers of all kinds of memory
+    int given = 0;
+    for (const auto& [first, second] : {std::pair(0, 1), {2, 1}, {2, 0}, {1, 1}, {0, 2}, {0, 1}}) {
+      const int to[] = {first, second};
+      for (const int i : {0, 1}) {
+        const int at = co_await place_after(a, i, to[i]);
+        EXPECT_EQ(at, to[i]);
+      }
+      for (const int i : {0, 1}) a[i].invoke<&pal::give>(each);
+      for (const int i : {0, 1}) a[i].invoke<&pal::take>(each);
+      co_await quiescence();
+      given += each;
+      for (const int i : {0, 1}) {
+        const bool is_right = co_await a[i].call<&pal::has_all_in_order>(given);
+        EXPECT_TRUE(is_right) << co_await a[i].call<&pal::heard>();
+      }
+    }
+  }(both));
+}
+
+TEST_P(channels_between_ranks, data_that_the_partner_has_not_read_delay_the_departure) {
+  stay_in_place(rt, "names the workers");
+  const auto both = create_array<pal>(rt, 2, placement::round_robin);
+  rt.sync_wait([](chare_array<pal> a) -> task<> {
+    for (const int to : {1, 2}) {  // the sender is on the rank of the receiver first
+      a[0].invoke<&pal::give>(6);
+      const int before = co_await a[0].call<&pal::place>();
+      EXPECT_EQ((co_await place_after(a, 0, to)), before);
+      a[1].invoke<&pal::take>(6);
+      co_await quiescence();
+      co_await wake(a, 0);
+      EXPECT_EQ((co_await a[0].call<&pal::place>()), to);
+    }
+    EXPECT_EQ((co_await heard_by(a, 1)), "0 1 2 3 4 5 6 7 8 9 10 11 ");
+  }(both));
+}
+
+TEST_P(channels_between_ranks, data_that_wait_for_a_receive_delay_the_departure) {
+  stay_in_place(rt, "names the workers");
+  const auto both = create_array<pal>(rt, 2, placement::round_robin);
+  rt.sync_wait([](chare_array<pal> a) -> task<> {
+    a[0].invoke<&pal::give>(2);
+    co_await quiescence();
+    EXPECT_EQ((co_await place_after(a, 1, 2)), 1);
+    a[1].invoke<&pal::take>(2);
+    EXPECT_EQ((co_await heard_by(a, 1)), "0 1 ");
+    EXPECT_EQ((co_await a[1].call<&pal::place>()), 2);
+  }(both));
+}
+
+TEST_P(channels_between_ranks, offers_without_a_channel_find_their_element) {
+  const auto both = create_array<pal>(rt, 2, placement::round_robin);
+  rt.sync_wait([](chare_array<pal> a) -> task<> {
+    for (int n = 0; n < 15; ++n) {
+      for (const int i : {0, 1}) a[i].invoke<&pal::go>((n + n / 3 * i) % 3);
+      co_await a[0].call<&pal::begin_offer>(a[1]);
+    }
+    co_await quiescence();
+    const bool is_right = co_await a[1].call<&pal::has_all_in_order>(15);
+    EXPECT_TRUE(is_right) << co_await a[1].call<&pal::heard>();
+  }(both));
 }
 
 /// Data that take two ways: element 0 sends them to element 1, by way of a home that `detour` keeps

@@ -9,6 +9,7 @@
 #include <string>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include <starling/objects/chare.hpp>
 #include <starling/objects/detail/channel_end.hpp>
@@ -102,19 +103,24 @@ class chare_channel {
   chare_channel() noexcept = default;
   /// Makes the end of `self`. @throws usage_error when `self` has an end for this peer and id
   template <class Self, class Peer>
-  chare_channel(Self& self, const element<Peer>& peer, int id = 0) {
-    detail::chare_core& core = self;
-    const auto& array = detail::array_of<Self>::of(*core.element_state().local);
-    const detail::address<Peer>& to = peer.address();
-    m_end = std::make_unique<detail::channel_end>(
-        core, detail::name_end<Self>(array, array.key_of(self), id),
-        detail::name_end<Peer>(to.array(), to.to, id),
-        detail::sender_to<Self, Peer>(core, array, array.key_of(self), peer, id),
-        "channel " + std::to_string(id) + " of " + array.name_of(core) + " to " +
-            to.array().name_of(to.to));
-  }
+  chare_channel(Self& self, const element<Peer>& peer, int id = 0)
+      : m_end(detail::make_channel_end(self, peer, id)) {}
 
   explicit operator bool() const noexcept { return m_end != nullptr; }
+
+  /// Writes or reads the end as a part of the state of its chare: called by the chare's `serialize`
+  /// only. The end that is read belongs to the chare that is read.
+  template <class Archive>
+  void serialize(Archive& ar) {
+    std::vector<std::byte> bytes;  // none: not connected
+    if constexpr (!Archive::is_reading)
+      if (m_end != nullptr) bytes = detail::save_channel_end(*m_end);
+    ar(bytes);
+    if constexpr (Archive::is_reading) {
+      m_end.reset();
+      if (!bytes.empty()) m_end = detail::load_channel_end(bytes);
+    }
+  }
 
   /// Sends the contents that `data` has when `at` has passed this point. Complete when work
   /// submitted to `at` may overwrite `data`.

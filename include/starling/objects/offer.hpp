@@ -51,6 +51,9 @@ template <class Peer>
 void send_offer(chare_core& by, const element<Peer>& peer, channel_offer offer) {
   const address<Peer>& to = peer.address();
   if (to.local->home != nullptr) return send_within_rank(to, std::move(offer));
+  if constexpr (migrates_between_ranks<Peer>)
+    if (to.local->has_tracked()) [[unlikely]]
+      return send_loosely(to, std::move(offer));
   if constexpr (travels<typename address<Peer>::key>) {
     const auto write = [to, way = peer.urgent().way(), number = offer.from.number](
                            const offer_note& note, std::span<const std::byte> rest) {

@@ -44,6 +44,8 @@ object_id read_id(std::uint64_t written) {
   return t_ids == nullptr ? written : t_ids->id_of(written);
 }
 
+bool is_in_checkpoint() noexcept { return t_ids != nullptr; }
+
 void refuse_in_checkpoint(const char* what) {
   if (t_ids != nullptr)
     throw usage_error(std::string("a checkpoint cannot store ") + what +

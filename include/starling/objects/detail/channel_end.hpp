@@ -25,11 +25,16 @@ namespace starling::detail {
 /// the type of the receiving chare.
 using offer_sender = std::function<void(channel_offer&& offer)>;
 
+/// Asks the peer of a channel end whether it has read the offers of a line up to a number. Empty
+/// for an end whose chare cannot leave its rank.
+using asker = std::function<future<bool>(std::uint64_t line, std::uint64_t number)>;
+
 /// One end of a channel, registered with its chare. Used on the chare's worker only.
 class channel_end {
  public:
+  /// `maker`: number of the channel_maker that makes the end again on another rank.
   channel_end(chare_core& owner, channel_name self, channel_name peer, offer_sender to,
-              std::string name);
+              std::string name, std::uint32_t maker = 0, asker ask = nullptr);
   channel_end(const channel_end&) = delete;
   channel_end& operator=(const channel_end&) = delete;
   ~channel_end();
@@ -40,7 +45,28 @@ class channel_end {
                                           const stream_point& available, bool answered);
   std::shared_ptr<channel_operation> receive(channel_request request, std::uint32_t type);
 
+  [[nodiscard]] const channel_name& peer() const noexcept { return m_peer; }
+  [[nodiscard]] std::uint32_t maker() const noexcept { return m_maker; }
+
   [[nodiscard]] bool is_from(const channel_name& sender) const noexcept { return m_peer == sender; }
+  [[nodiscard]] const offer_order& order() const noexcept { return m_order; }
+  [[nodiscard]] std::uint64_t line() const noexcept { return m_line; }
+  /// Returns the number of the last offer that no operation waits for, if the peer has not
+  /// confirmed that it has read it; otherwise 0.
+  [[nodiscard]] std::uint64_t unconfirmed() const noexcept {
+    return m_confirmed < m_posted ? m_posted : 0;
+  }
+  /// @throws the exceptions of a call
+  [[nodiscard]] future<bool> ask() const { return m_ask(m_line, m_posted); }
+  void confirm(std::uint64_t number) noexcept { m_confirmed = number; }
+  /// Returns whether offers of a line that have arrived are not read yet, as far as the host knows.
+  [[nodiscard]] bool has_unread(std::uint64_t line) const noexcept;
+  /// Returns the streams that may still read offered memory.
+  [[nodiscard]] std::vector<stream> take_readers() noexcept { return std::exchange(m_readers, {}); }
+  /// Returns whether elements that the peer has offered are read in place.
+  [[nodiscard]] bool lends() const noexcept { return m_lent != 0; }
+  void note_lent() noexcept { ++m_lent; }
+  void note_returned() noexcept { --m_lent; }
   /// Takes an offer of the peer that has arrived, in its turn. @throws archive_error when it has
   /// arrived before
   void take(channel_offer offer);
@@ -76,6 +102,7 @@ class channel_end {
   void accept(channel_offer offer);
   /// As above, then the offers that have waited for this one.
   void accept_with_early(channel_offer offer);
+  void note_reader(stream& at);
   /// Serves a request with an offer. The resumed waiter may destroy this channel end.
   void match(channel_offer offer, channel_request request);
   [[nodiscard]] bool serve(channel_offer& offer, channel_request& request);
@@ -94,6 +121,13 @@ class channel_end {
   offer_order m_order;  // of the offers that arrive
   std::vector<channel_offer> m_early;
   bool* m_is_gone = nullptr;  // set by the destructor
+  std::size_t m_lent = 0;
+  std::uint64_t m_posted = 0;     // number of the last offer that no operation waits for
+  std::uint64_t m_confirmed = 0;  // up to which the peer has read
+  asker m_ask;
+  std::uint32_t m_maker;
+  bool m_notes_readers;  // the peer may leave its rank
+  std::vector<stream> m_readers;
   std::deque<channel_offer> m_offers;
   std::deque<channel_request> m_requests;
   std::vector<memory_receive*> m_receives;
@@ -112,6 +146,7 @@ struct lent_memory {
   channel_end& from;
   stream& at;
   const void* data = nullptr;
+  bool is_in_place = false;   // the sender's memory itself is lent
   channel_offer offer;        // answered when the memory is returned
   buffer<std::byte> copy;     // copy for the reader; empty: none
   buffer<std::byte> staging;  // pinned memory that received the data of another rank
@@ -123,8 +158,12 @@ struct lent_memory {
 /// when it has arrived before
 void take_offer(chare_core& target, channel_offer offer);
 
-/// Throws usage_error: an offer cannot follow its element to another rank.
-[[noreturn]] void throw_left_rank(const std::string& chare);
+/// Sends an offer to another rank in the messages that `writer` makes, and answers its sender. A
+/// remote offer is received first. On any worker. @throws device_error, std::bad_alloc
+void relay_offer(channel_offer offer, job& by, int rank, offer_writer writer);
+
+template <class Peer>
+struct remote_tracked_offer;
 
 /// A message that carries an offer.
 template <class Peer>
@@ -136,6 +175,7 @@ class offer_message final : public work_item, public pooled<block_kind::state> {
   // See tracked_message::functions.
   static void deliver_to(work_item& m, local_elements& here, Peer& target) noexcept {
     auto& self = static_cast<offer_message&>(m);
+    target.note_wait();  // offers before this one may have delayed a departure
     or_end_run(*here.home, [&] { take_offer(target, std::move(self.m_offer)); });
     delete &self;
   }
@@ -147,11 +187,24 @@ class offer_message final : public work_item, public pooled<block_kind::state> {
     if (!to.local->array->is_closed()) or_end_run(*to.local->home, [&] { self.refuse(); });
     delete &self;
   }
+  static void relay(work_item& m, const address<Peer>& to, std::size_t worker, const ticket& at) {
+    job& j = *to.array().space().current_job();
+    const auto [rank, on_rank] = j.location_of(worker);
+    channel_offer& offer = static_cast<offer_message&>(m).m_offer;
+    auto write = [to, way = remote_way{on_rank, at.priority}, at,
+                  from = save_channel_name(offer.from)](const offer_note& note,
+                                                        std::span<const std::byte> rest) {
+      return make_remote<remote_tracked_offer<Peer>>(way, to.array().id(), to.to, at, from, note,
+                                                     last_bytes{rest});
+    };
+    relay_offer(std::move(offer), j, rank, std::move(write));
+  }
+  /// For the state of a destroyed element: the offer is refused, and its number is not used.
   template <class F>
-  static auto with_parts(work_item& m, job&, F f) {
-    const address<Peer>& to = static_cast<offer_message&>(m).m_address;
-    throw_left_rank(to.array().name_of(to.to));
-    return f(0);
+  static auto with_parts(work_item& m, job& j, F f) {
+    static_cast<offer_message&>(m).refuse();
+    skip_message<Peer> skipped;
+    return skip_message<Peer>::with_parts(skipped, j, f);
   }
 
  private:
@@ -175,14 +228,56 @@ class offer_message final : public work_item, public pooled<block_kind::state> {
   channel_offer m_offer;
 };
 
+/// Sends an offer to an element of a home that has tracked elements, in a job of several ranks. The
+/// channel's numbers give its order, as an offer that leaves the rank may wait for its data.
+template <class Peer>
+void send_loosely(const address<Peer>& to, channel_offer&& offer) {
+  array_of<Peer>& array = to.array();
+  const worker& here = *worker::current();
+  const auto& e = array.entry(here.index(), to.to);
+  offer.position.may_overtake = true;
+  std::unique_ptr<work_item, discard_message> inner(new offer_message<Peer>(to, std::move(offer)));
+  owned_tracked_message<Peer> m(new tracked_message<Peer>(to,
+                                                          static_cast<offer_message<Peer>&>(*inner),
+                                                          {.sender = array.worker_number(here),
+                                                           .version = e.known.version,
+                                                           .priority = priority::high,
+                                                           .is_loose = true}));
+  static_cast<void>(inner.release());
+  send_to_worker(array, e.known.worker, std::move(m));
+}
+
 /// Sends an offer to an element whose home is on this rank.
 template <class Peer>
 void send_within_rank(const address<Peer>& to, channel_offer&& offer) {
+  if constexpr (migrates_between_ranks<Peer>)
+    if (to.local->has_tracked() && to.array().space().current_job() != nullptr) [[unlikely]]
+      return send_loosely(to, std::move(offer));
   auto& m = *new offer_message<Peer>(to, std::move(offer));
   if (to.local->specials() != 0) [[unlikely]]
     return send_specially(to, m, priority::high);
   send(*to.local->home, m, priority::high);
 }
+
+/// Handler of an offer to an element that has migrated, for the worker that is its home or had it.
+template <class Peer>
+struct remote_tracked_offer {
+  static void run(received_call& a) {
+    input_archive ar = a.arguments();
+    auto& array = read_array<Peer>(a.space(), ar);
+    const auto k = read_key(array, ar);
+    const ticket at = read_ticket(array, ar);
+    const auto from = load_channel_name(ar.read<std::vector<std::byte>>());
+    const address<Peer> to{array.locate(k).local, k};
+    std::unique_ptr<work_item, discard_message> inner(
+        new offer_message<Peer>(to, load_offer(a, ar, from)));
+    owned_tracked_message<Peer> m(
+        new tracked_message<Peer>(to, static_cast<offer_message<Peer>&>(*inner), at));
+    static_cast<void>(inner.release());
+    m->queued().home = array.local(a.worker_index()).home;
+    array.receive_tracked(*m.release());
+  }
+};
 
 template <class Self, class Peer>
 struct remote_offer {
@@ -211,12 +306,68 @@ template <class Self, class Peer>
       return make_remote<remote_offer<Self, Peer>>(way, to.array().id(), to.to, array.id(), from,
                                                    id, note, last_bytes{rest});
     };
-    return [box = std::make_shared<channel_outbox>(*array.space().current_job(),
-                                                   int(to.local->index), write, transfers_of(by))](
-               channel_offer&& offer) { box->send(std::move(offer)); };
+    auto box = std::make_shared<channel_outbox>(*array.space().current_job(), int(to.local->index),
+                                                write, transfers_of(by));
+    return [to, box = std::move(box)](channel_offer&& offer) {
+      if constexpr (migrates_between_ranks<Peer>)
+        if (to.local->has_tracked()) [[unlikely]]
+          return send_loosely(to, std::move(offer));
+      box->send(std::move(offer));
+    };
   } else {
     refuse_to_travel<typename array_of<Self>::key, typename address<Peer>::key>("a channel");
   }
 }
+
+template <class Self, class Peer>
+struct channel_maker;
+
+template <class Self, class Peer>
+[[nodiscard]] asker asker_of(const element<Peer>& peer) {
+  if constexpr (migrates_between_ranks<Self> && travels<typename address<Peer>::key>)
+    return [to = peer.urgent()](std::uint64_t line, std::uint64_t number) {
+      return to.template call<&chare_core::has_read>(line, number);
+    };
+  else
+    return nullptr;
+}
+
+/// Makes the end of `self` of its channel `id` with `peer`. @throws usage_error when there is one,
+/// or an index cannot travel to the peer's rank
+template <class Self, class Peer>
+[[nodiscard]] std::unique_ptr<channel_end> make_channel_end(Self& self, const element<Peer>& peer,
+                                                            int id) {
+  chare_core& core = self;
+  const auto& array = array_of<Self>::of(*core.element_state().local);
+  const address<Peer>& to = peer.address();
+  return std::make_unique<channel_end>(
+      core, name_end<Self>(array, array.key_of(self), id), name_end<Peer>(to.array(), to.to, id),
+      sender_to<Self, Peer>(core, array, array.key_of(self), peer, id),
+      "channel " + std::to_string(id) + " of " + array.name_of(core) + " to " +
+          to.array().name_of(to.to),
+      number_of_maker<channel_maker<Self, Peer>>, asker_of<Self>(peer));
+}
+
+/// Makes the end of a chare whose state is read.
+template <class Self, class Peer>
+struct channel_maker {
+  using result = Self;
+  static constexpr auto made = remote_function::kind::channel;
+  static std::unique_ptr<channel_end> make(chare_core& self, input_archive& ar) {
+    if constexpr (travels<typename array_of<Peer>::key>) {
+      const channel_name peer = read_channel_name<Peer>(ar);
+      auto& array = array_named<Peer>(receiving_space(), peer.array->id());
+      const auto to = chare_array<Peer>(array)[array.table().index_of(key_of<Peer>(peer))];
+      return make_channel_end(static_cast<Self&>(self), to, peer.id);
+    } else {
+      ar.refuse(type_text<Peer>, "its index cannot travel");
+    }
+  }
+};
+/// Packs an end as a part of the state of its chare. @throws usage_error
+[[nodiscard]] std::vector<std::byte> save_channel_end(const channel_end& end);
+/// Makes the end again, for the chare whose state is read. @throws archive_error, not_made_yet,
+/// usage_error
+[[nodiscard]] std::unique_ptr<channel_end> load_channel_end(std::span<const std::byte> bytes);
 
 }  // namespace starling::detail

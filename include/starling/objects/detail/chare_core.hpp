@@ -9,6 +9,8 @@
 #include <vector>
 
 #include <starling/core/detail/worker.hpp>
+#include <starling/core/task.hpp>
+#include <starling/objects/archive.hpp>
 #include <starling/objects/balance/plan.hpp>
 #include <starling/objects/detail/load_record.hpp>
 #include <starling/objects/detail/mailbox.hpp>
@@ -35,8 +37,35 @@ void refuse_offers(chare_core& c, const std::exception_ptr& why);
 /// not ended, or a receive for which data are under way. Offers to the chare and receives for which
 /// no offer has arrived move with it.
 [[nodiscard]] bool has_bound_transfers(chare_core& c) noexcept;
-/// Throws usage_error for a chare that is on another rank than its home.
-void require_near_home(chare_core& c);
+/// Returns whether transfers keep the chare on its rank: those above, receives that have begun,
+/// data that wait for a receive, and borrowed memory.
+[[nodiscard]] bool has_rank_bound_transfers(chare_core& c) noexcept;
+/// Whether the partners of a chare that is to leave its rank have read what it has posted.
+enum class confirmation : std::uint8_t {
+  given,
+  asked,   ///< the answers repeat the request to depart
+  refused  ///< not yet; a later call asks again
+};
+[[nodiscard]] confirmation confirm_posts(chare_core& c);
+/// Writes what the chare's channels need on another rank, beside what its `serialize` writes.
+void save_channels(output_archive& ar, chare_core& c);
+/// Reads that for a chare that has arrived. @throws archive_error
+void load_channels(input_archive& ar, chare_core& c);
+
+/// Scope in which the calling thread reads or writes the state of a chare.
+class loading_state {
+ public:
+  explicit loading_state(chare_core& c) noexcept;
+  loading_state(const loading_state&) = delete;
+  loading_state& operator=(const loading_state&) = delete;
+  ~loading_state();
+  /// Returns the chare whose state the calling thread reads or writes. @throws usage_error when
+  /// there is none
+  [[nodiscard]] static chare_core& current();
+
+ private:
+  chare_core* m_before;
+};
 
 /// Why a chare is to migrate, for the timeline.
 enum class departure_cause : std::uint8_t { request, balancing, chaos };
@@ -82,9 +111,15 @@ class chare_core {
   /// no coroutine, or its only one waits to migrate and `resumed()` continues its work there.
   [[nodiscard]] bool can_leave_rank() noexcept;
   [[nodiscard]] bool can_depart_alone();
-  [[nodiscard]] bool can_leave_rank_alone() const noexcept;
+  [[nodiscard]] bool can_leave_rank_alone() noexcept;
   /// Returns whether the chare can migrate to worker `to` of all ranks.
   [[nodiscard]] bool can_depart_to(std::size_t to);
+  /// Asks the partners of a chare that can migrate to worker `to` whether they have read what it
+  /// has posted, if this is another rank.
+  [[nodiscard]] confirmation confirm_departure(std::size_t to);
+  /// An entry method of all chares: whether the chare has read the offers of a line up to a number,
+  /// which belong to a partner that is to leave its rank.
+  [[nodiscard]] task<bool> has_read(std::uint64_t line, std::uint64_t number);
   /// Returns whether a restart can continue the chare's work by `resumed()`: its only coroutine
   /// waits in `checkpoint()` and has no caller.
   [[nodiscard]] bool resumes_after_restart() const;

@@ -32,6 +32,7 @@ struct ticket {
   starling::priority priority = starling::priority::normal;
   bool is_forwarded = false;      // the sender did not know the location
   bool drops_if_missing = false;  // the message is dropped if the element does not exist
+  bool is_loose = false;          // the message is in no sequence: its receiver finds its order
   // The message follows all earlier urgent messages, too: those up to these numbers of the sender
   // and of the home. The home numbers each such message.
   bool is_last = false;
@@ -41,7 +42,8 @@ struct ticket {
   [[nodiscard]] bool has_sender() const noexcept { return sender != no_sender; }
   template <class Archive>
   void serialize(Archive& ar) {
-    ar(number, home_number, sender, version, priority, is_forwarded, drops_if_missing, is_last);
+    ar(number, home_number, sender, version, priority, is_forwarded, drops_if_missing, is_loose,
+       is_last);
     if (is_last) ar(urgent, home_urgent);
   }
 };
@@ -51,6 +53,7 @@ struct tracked_item {
   ticket position;
   tracked_item* next = nullptr;
   void (*dispose)(tracked_item& m) noexcept = nullptr;  // discards the message; null: no effect
+  bool stays_on_rank = false;  // the element does not leave the rank while the message is held
 };
 /// Deleter that discards a message.
 struct dispose_tracked {
@@ -125,6 +128,8 @@ class arrival_order {
   [[nodiscard]] tracked_item* drop_one() noexcept;
   /// Returns the number of these messages.
   [[nodiscard]] std::size_t count_held() const noexcept;
+  /// Returns whether one of them stays on its rank.
+  [[nodiscard]] bool holds_one_that_stays() const noexcept;
   /// Returns whether the sender of a forwarded message, which has a number, is to be sent the
   /// location with this version: true once for each version and sequence. @throws std::bad_alloc
   [[nodiscard]] bool tells(const ticket& t, std::uint32_t version) {

@@ -110,7 +110,7 @@ void array_of<T>::receive_tracked(tracked_message<T>& m) {
   auto& e = entry(here.index, m.to().to);
   if (e.home == worker_number(*here.home) && m.position.version == 0) {
     if (!e.is_tracked()) return kept.release()->run_untracked();
-    number_at_home(e, m.position);
+    if (!m.position.is_loose) number_at_home(e, m.position);
   }
   switch (decide(e, m.position)) {
     case arrival::hold:
@@ -121,6 +121,11 @@ void array_of<T>::receive_tracked(tracked_message<T>& m) {
       throw_two_locations(name_of(m.to().to));
     case arrival::accept:
       break;
+  }
+  if (m.position.is_loose) {
+    if (m.position.is_forwarded && m.position.has_sender())
+      tell_location(here, m.position.sender, m.to().to, nullptr);
+    return kept.release()->deliver(here, e.element);
   }
   if (m.position.is_forwarded && m.position.has_sender() &&
       e.here->tells(m.position, e.known.version))
@@ -190,8 +195,12 @@ void array_of<T>::try_departure(local_elements& local, const key& k) {
   auto& s = c->element_state();
   const bool has_destination = s.departs_to != s.anywhere || draw_destination(*c);
   if (s.departs_to == worker_number(*local.home)) s.departs_to = s.stays;
-  if (s.departs() && has_destination && !s.is_doomed && c->can_depart_to(s.departs_to))
-    return depart(local, k, *c);
+  if (s.departs() && has_destination && !s.is_doomed) {
+    const confirmation partners = c->confirm_departure(s.departs_to);
+    if (partners == confirmation::asked) return;
+    if (partners == confirmation::given && c->can_depart_to(s.departs_to))
+      return depart(local, k, *c);
+  }
   if (s.at_point != nullptr && s.at_point->is_released) c->resume_at_point();
   if (bound() != nullptr) bound()->delay(*c);
 }

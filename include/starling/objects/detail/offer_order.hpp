@@ -15,6 +15,12 @@ struct offer_position {
   bool may_overtake = false;  // the sender has migrated
 };
 
+/// A line of offers, and the next number that its receiver takes.
+struct offer_line {
+  std::uint64_t line = 0;
+  std::uint64_t next = 1;
+};
+
 /// What a channel end does with an offer that arrives.
 enum class turn : std::uint8_t {
   now,    ///< it is the next one
@@ -37,16 +43,23 @@ class offer_order {
   }
   /// Returns whether an offer of a channel, not an offer without one, has arrived.
   [[nodiscard]] bool has_begun() const noexcept { return m_now.line != 0; }
+  /// Returns null for a line of which no offer has arrived.
+  [[nodiscard]] const offer_line* find(std::uint64_t line) const noexcept;
+  /// Adds a line that another order has begun. @throws std::bad_alloc
+  void adopt(const offer_line& begun) {
+    if (has_begun())
+      m_others.push_back(begun);
+    else
+      m_now = begun;
+  }
+  /// Appends all lines that have begun to `to`. @throws std::bad_alloc
+  void list(std::vector<offer_line>& to) const;
 
  private:
-  struct line {
-    std::uint64_t line = 0;
-    std::uint64_t next = 1;  // number of the next offer
-  };
   [[nodiscard]] turn take_other(const offer_position& p);
 
-  line m_now;  // of the last offer
-  std::vector<line> m_others;
+  offer_line m_now;  // of the last offer
+  std::vector<offer_line> m_others;
 };
 
 }  // namespace starling::detail

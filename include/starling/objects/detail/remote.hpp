@@ -51,7 +51,16 @@ struct not_made_yet {
 
 /// A function that messages can name.
 struct remote_function {
-  enum class kind : std::uint8_t { call, target, share, message, mail, value };
+  enum class kind : std::uint8_t {
+    call,
+    target,
+    share,
+    message,
+    mail,
+    value,
+    channel,
+    channel_name
+  };
   std::string_view name;
   kind what;
   void (*address)();

@@ -107,11 +107,13 @@ using offer_writer =
 class channel_outbox : public std::enable_shared_from_this<channel_outbox> {
  public:
   /// `open`: the transfers of the sending chare, to which offers count that wait for their stream,
-  /// or for the answer of a reader.
+  /// or for the answer of a reader. Null: none.
   channel_outbox(job& by, int peer, offer_writer writer,
                  std::shared_ptr<open_transfers> open) noexcept;
   /// @throws device_error, std::bad_alloc; then no message was sent
   void send(channel_offer offer);
+  /// Sends an offer of host memory that belongs to `owner`. @throws as `send`
+  void send_owned(channel_offer offer, std::shared_ptr<const void> owner);
 
  private:
   friend class mapped_slot;
@@ -120,6 +122,7 @@ class channel_outbox : public std::enable_shared_from_this<channel_outbox> {
     std::optional<memory_name> name;                   // name by which the peer maps the memory
     std::shared_ptr<const buffer<std::byte>> staging;  // pinned copy; null: none is needed
     std::vector<future<void>> ready = {};              // completions of the pieces, in order
+    std::shared_ptr<const void> owner = nullptr;       // of the offered memory; null: the user
 
     /// Returns the bytes to be sent.
     [[nodiscard]] const std::byte* bytes() const noexcept {

@@ -44,14 +44,21 @@ struct message_maker {
   }
 };
 
+/// Reads the position of a message. @throws archive_error when there is no such sender or priority
+template <class T>
+[[nodiscard]] ticket read_ticket(const array_of<T>& array, input_archive& ar) {
+  const auto at = ar.read<ticket>();
+  const bool is_known = !at.has_sender() || at.sender < array.space().worker_total();
+  if (!is_known || at.priority > priority::normal) ar.refuse("a position", "there is none such");
+  return at;
+}
+
 /// Reads a message that tracked_message has packed or saved. @throws archive_error, not_made_yet
 template <class T>
 [[nodiscard]] owned_tracked_message<T> load_tracked_message(array_of<T>& array,
                                                             const typename address<T>::key& k,
                                                             input_archive& ar) {
-  const auto at = ar.read<ticket>();
-  const bool is_known = !at.has_sender() || at.sender < array.space().worker_total();
-  if (!is_known || at.priority > priority::normal) ar.refuse("a position", "there is none such");
+  const ticket at = read_ticket(array, ar);
   const auto& f = remote_function_at(ar.read<std::uint32_t>(), remote_function::kind::message);
   if (*f.result != typeid(T)) ar.refuse(f.name, "it is for elements of another type");
   using maker = owned_tracked_message<T>(const address<T>&, const ticket&, input_archive&);
@@ -212,6 +219,7 @@ template <class T, class Archive>
 [[nodiscard]] bool serialize(array_of<T>& array, const typename address<T>::key& k, T& element,
                              Archive& ar) {
   try {
+    const loading_state here(element);
     element.serialize(ar);
     return true;
   } catch (const not_made_yet&) {
@@ -229,6 +237,7 @@ void save_element_state(job& j, output_archive& ar, T& element) {
   save_value(ar, s.reductions);
   save_value(ar, s.balance_skip);
   save_value(ar, s.chances);
+  save_channels(ar, element);
   std::uint64_t letters = 0;
   s.mail.for_each_kept([&](const awaited_message&) { ++letters; });
   save_value(ar, letters);
@@ -302,6 +311,7 @@ template <class T>
   if (!serialize(array, k, *made, ar)) return nullptr;
   auto& s = made->element_state();
   ar(s.reductions, s.balance_skip, s.chances);
+  load_channels(ar, *made);
   for (auto letters = ar.read<std::uint64_t>(); letters != 0; --letters) {
     const auto& f = remote_function_at(ar.read<std::uint32_t>(), remote_function::kind::mail);
     if (*f.result != typeid(T)) ar.refuse(f.name, "it is for elements of another type");

@@ -93,6 +93,7 @@ bool array_of<T>::load_element(local_elements& home, std::span<const std::byte> 
       arriving<T> made = make_migrated(*this, k, home);
       if (made == nullptr) return false;
       load_mail(*made, address<T>{&home, k}, ar);
+      const loading_state here(*made);
       made->serialize(ar);
       if (ar.left_over() != 0) throw_unread_state(name_of(k), ar.left_over());
       m_table.set(home, k, made.get());

@@ -49,6 +49,8 @@ class stored_ids {
 [[nodiscard]] std::uint64_t written_id(object_id id);
 /// Returns the id for a number that written_id has returned. @throws archive_error
 [[nodiscard]] object_id read_id(std::uint64_t written);
+/// Returns whether the calling thread writes or reads states of a checkpoint.
+[[nodiscard]] bool is_in_checkpoint() noexcept;
 /// @throws usage_error when the calling thread writes a checkpoint, which cannot have a `what`
 void refuse_in_checkpoint(const char* what);
 

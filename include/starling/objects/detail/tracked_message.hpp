@@ -76,6 +76,9 @@ class tracked_message final : public work_item,
     // Gives up the duty to answer the message's caller. Null: there is none.
     void (*disown)(work_item& m) noexcept;
     if_missing without_element;
+    // Sends the message to a worker of another rank, perhaps later. Null: it is packed at once.
+    // @throws as `pack`
+    void (*relay)(work_item& m, const address<T>& to, std::size_t worker, const ticket& at);
   };
 
   /// `to`: the address on the element's home.
@@ -86,6 +89,7 @@ class tracked_message final : public work_item,
     dispose = [](tracked_item& m) noexcept { static_cast<tracked_message&>(m).discard(); };
     inner.queued().priority = at.priority;
     queued().created = inner.queued().created;  // traces name the inner message
+    stays_on_rank = m_functions.relay != nullptr;
   }
 
   [[nodiscard]] const address<T>& to() const noexcept { return m_to; }
@@ -116,6 +120,7 @@ class tracked_message final : public work_item,
   /// Sends a copy to a worker of another rank. The message is empty afterwards. @throws as
   /// functions::pack
   void send_copy(std::size_t worker) {
+    if (m_functions.relay != nullptr) return m_functions.relay(*m_inner, m_to, worker, position);
     job& j = *m_to.array().space().current_job();
     const auto [rank, on_rank] = j.location_of(worker);
     j.send(rank, m_functions.pack(*m_inner, j, {on_rank, position.priority}, m_to.array(), m_to.to,
@@ -144,11 +149,15 @@ class tracked_message final : public work_item,
     if_missing without_element = if_missing::ends;
     if constexpr (requires { Message::without_element; })
       without_element = Message::without_element;
-    if constexpr (migrates_between_ranks<T>)
-      return {&Message::deliver_to, &Message::miss, &pack<Message>,
-              &save<Message>,       disowning,      without_element};
+    if constexpr (!migrates_between_ranks<T>)
+      return {&Message::deliver_to, &Message::miss, nullptr, nullptr, disowning, without_element,
+              nullptr};
+    else if constexpr (requires { &Message::relay; })
+      return {&Message::deliver_to, &Message::miss,  nullptr,         &save<Message>,
+              disowning,            without_element, &Message::relay};
     else
-      return {&Message::deliver_to, &Message::miss, nullptr, nullptr, disowning, without_element};
+      return {&Message::deliver_to, &Message::miss,  &pack<Message>, &save<Message>,
+              disowning,            without_element, nullptr};
   }
   template <class Message>
   static constexpr functions of_type = functions_of<Message>();
