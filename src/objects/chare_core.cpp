@@ -152,9 +152,10 @@ confirmation chare_core::confirm_departure(std::size_t to) {
   if (array.locate_worker(to).local->home != nullptr) return confirmation::given;
   confirmation all = confirm_posts(*this);
   chare_core* const p = array.bound() == nullptr ? nullptr : array.bound()->partner(*this);
-  if (p != nullptr)
-    if (const confirmation its = confirm_posts(*p); its != confirmation::given) all = its;
-  return all;
+  if (p == nullptr) return all;
+  const confirmation its = confirm_posts(*p);
+  if (its == confirmation::asked) p->m_state.departs_to = state::with_leader;
+  return its == confirmation::given ? all : its;
 }
 
 void chare_core::abandon_coroutine() noexcept {

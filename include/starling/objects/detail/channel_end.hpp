@@ -187,6 +187,9 @@ class offer_message final : public work_item, public pooled<block_kind::state> {
     if (!to.local->array->is_closed()) or_end_run(*to.local->home, [&] { self.refuse(); });
     delete &self;
   }
+  static void note_forwarded(work_item& m) noexcept {
+    static_cast<offer_message&>(m).m_offer.position.may_overtake = true;
+  }
   static void relay(work_item& m, const address<Peer>& to, std::size_t worker, const ticket& at) {
     job& j = *to.array().space().current_job();
     const auto [rank, on_rank] = j.location_of(worker);
@@ -235,7 +238,7 @@ void send_loosely(const address<Peer>& to, channel_offer&& offer) {
   array_of<Peer>& array = to.array();
   const worker& here = *worker::current();
   const auto& e = array.entry(here.index(), to.to);
-  offer.position.may_overtake = true;
+  if (e.known.version != 0) offer.position.may_overtake = true;  // so it does not go by the home
   std::unique_ptr<work_item, discard_message> inner(new offer_message<Peer>(to, std::move(offer)));
   owned_tracked_message<Peer> m(new tracked_message<Peer>(to,
                                                           static_cast<offer_message<Peer>&>(*inner),

@@ -44,21 +44,13 @@ struct message_maker {
   }
 };
 
-/// Reads the position of a message. @throws archive_error when there is no such sender or priority
-template <class T>
-[[nodiscard]] ticket read_ticket(const array_of<T>& array, input_archive& ar) {
-  const auto at = ar.read<ticket>();
-  const bool is_known = !at.has_sender() || at.sender < array.space().worker_total();
-  if (!is_known || at.priority > priority::normal) ar.refuse("a position", "there is none such");
-  return at;
-}
-
 /// Reads a message that tracked_message has packed or saved. @throws archive_error, not_made_yet
 template <class T>
 [[nodiscard]] owned_tracked_message<T> load_tracked_message(array_of<T>& array,
                                                             const typename address<T>::key& k,
                                                             input_archive& ar) {
   const ticket at = read_ticket(array, ar);
+  if (at.is_loose) ar.refuse("a position", "only offers of memory are in no sequence");
   const auto& f = remote_function_at(ar.read<std::uint32_t>(), remote_function::kind::message);
   if (*f.result != typeid(T)) ar.refuse(f.name, "it is for elements of another type");
   using maker = owned_tracked_message<T>(const address<T>&, const ticket&, input_archive&);

@@ -39,6 +39,15 @@ template <class T>
 struct remote_state;
 struct remote_tracks;
 
+/// Reads the position of a message. @throws archive_error when there is no such sender or priority
+template <class T>
+[[nodiscard]] ticket read_ticket(const array_of<T>& array, input_archive& ar) {
+  const auto at = ar.read<ticket>();
+  const bool is_known = !at.has_sender() || at.sender < array.space().worker_total();
+  if (!is_known || at.priority > priority::normal) ar.refuse("a position", "there is none such");
+  return at;
+}
+
 /// The numbers of one message in the sequences of its sender to several elements.
 template <class Key>
 struct sequence_numbers {
@@ -79,6 +88,8 @@ class tracked_message final : public work_item,
     // Sends the message to a worker of another rank, perhaps later. Null: it is packed at once.
     // @throws as `pack`
     void (*relay)(work_item& m, const address<T>& to, std::size_t worker, const ticket& at);
+    // Notes that a loose message was forwarded, so that another one may overtake it. With `relay`.
+    void (*note_forwarded)(work_item& m) noexcept;
   };
 
   /// `to`: the address on the element's home.
@@ -100,6 +111,7 @@ class tracked_message final : public work_item,
   void deliver(local_elements& here, T* target) noexcept {
     work_item& inner = *std::exchange(m_inner, nullptr);
     const functions& call = m_functions;
+    if (position.is_loose && position.is_forwarded) call.note_forwarded(inner);
     const bool is_dropped =
         here.array->is_closed() || (target == nullptr && position.drops_if_missing);
     delete this;
@@ -150,14 +162,14 @@ class tracked_message final : public work_item,
     if constexpr (requires { Message::without_element; })
       without_element = Message::without_element;
     if constexpr (!migrates_between_ranks<T>)
-      return {&Message::deliver_to, &Message::miss, nullptr, nullptr, disowning, without_element,
-              nullptr};
+      return {&Message::deliver_to, &Message::miss,  nullptr, nullptr,
+              disowning,            without_element, nullptr, nullptr};
     else if constexpr (requires { &Message::relay; })
       return {&Message::deliver_to, &Message::miss,  nullptr,         &save<Message>,
-              disowning,            without_element, &Message::relay};
+              disowning,            without_element, &Message::relay, &Message::note_forwarded};
     else
       return {&Message::deliver_to, &Message::miss,  &pack<Message>, &save<Message>,
-              disowning,            without_element, nullptr};
+              disowning,            without_element, nullptr,        nullptr};
   }
   template <class Message>
   static constexpr functions of_type = functions_of<Message>();
