@@ -137,7 +137,11 @@ void number_at_home(location_entry& e, ticket& t) noexcept {
 }
 
 arrival decide(const location_entry& e, ticket& t) noexcept {
-  if (e.here != nullptr) return arrival::accept;
+  if (e.here != nullptr) {
+    // A sender that assumed another location: messages to that one may be on their way back.
+    if (t.is_loose && t.version != e.known.version) t.is_forwarded = true;
+    return arrival::accept;
+  }
   if (t.version > e.known.version) return arrival::hold;     // under way to this worker
   if (t.version == e.known.version) return arrival::refuse;  // it would go in a circle
   t.version = e.known.version;

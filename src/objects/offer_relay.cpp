@@ -91,6 +91,7 @@ task<> relay_remote(channel_offer offer, job& by, int rank, offer_writer writer)
 }  // namespace
 
 void relay_offer(channel_offer offer, job& by, int rank, offer_writer writer) {
+  offer.position.may_overtake = true;  // one that waits for its data leaves after later ones
   if (offer.remote != nullptr) {
     offer.keep();
     return start_here(relay_remote(std::move(offer), by, rank, std::move(writer)));
