@@ -51,7 +51,9 @@ class view:
     half_width: float = None  # of the blast's surroundings
 
 
-def _slice(figure, axes, file, values, label, shown, half_width, colours="inferno", symmetric=False):
+def _slice(
+    figure, axes, file, values, label, shown, half_width, colours="inferno", symmetric=False
+):
     """Draws values by leaf in the plane z = 0, and the outlines of the leaves of several levels."""
     plane = file.leaves.middle_plane(values)
     limit = shown.limit
@@ -183,7 +185,8 @@ def _blast(figure, grid, file, options, shown):
     upper.plot(r, exact_density, label="similarity solution", **EXACT)
     cells = min(file.cells, MOST_CELLS)
     average = solution.density_average(cells, file.hi[0], time)
-    upper.plot(*_binned(_radius(file, cells), average, cells), label="its cell averages", **AVERAGED)
+    shells = _binned(_radius(file, cells), average, cells)
+    upper.plot(*shells, label="its cell averages", **AVERAGED)
     upper.set(ylabel="density", xlim=(0.0, half_width), ylim=(0.0, None))
     upper.set_title("Radial profile")
     upper.legend(loc="upper left")

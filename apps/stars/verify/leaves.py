@@ -100,7 +100,8 @@ class leaves:
         for leaves, layer in zip(self.at_middle(2), (self.edge - 1, 0)):
             for n in np.flatnonzero(leaves):
                 step = cells // self._file.levels[self.level[n]].cells
-                x, y = (slice(b, b + self.edge * step) for b in self.place[n, :2] * self.edge * step)
+                size = self.edge * step
+                x, y = (slice(b, b + size) for b in self.place[n, :2] * size)
                 out[y, x] += 0.5 * values[n, layer].repeat(step, 0).repeat(step, 1)
         return out
 
@@ -110,7 +111,12 @@ class leaves:
 
     def averages(self, values, cells):
         """Returns values [leaf][z][y][x] as averages over a mesh of cells³ cells, [z][y][x]. Leaves
-        with larger cells give each of the mesh's cells the value of the cell around it."""
+        with larger cells give each of the mesh's cells the value of the cell around it. Raises
+        `bad_plotfile` if the edges of the cells do not coincide."""
+        sizes = {self._file.levels[n].cells for n in np.unique(self.level)}
+        if any(n % cells and cells % n for n in sizes):
+            raise bad_plotfile(f"{self._file.path}: {self._file.cells}³ cells do not merge into"
+                               f" {cells}³")
         out = np.zeros((cells,) * 3)
         for n in range(len(self._chosen)):
             own = self.level == n
@@ -152,7 +158,8 @@ def _leaf_grids(file):
     chosen, children = [], {}
     for number, level in reversed(list(enumerate(file.levels))):
         if any(origin % edge for grid in level.boxes for origin in grid.lo):
-            raise bad_plotfile(f"{file.path}: level {number}: a grid is not at a multiple of {edge}")
+            raise bad_plotfile(f"{file.path}: level {number}: a grid is not at a multiple of"
+                               f" {edge}")
         keys = [tuple(origin // edge for origin in grid.lo) for grid in level.boxes]
         if len(set(keys)) != len(keys):
             raise bad_plotfile(f"{file.path}: level {number}: two grids overlap")

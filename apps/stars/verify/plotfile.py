@@ -203,7 +203,8 @@ class plotfile:
         grids, or of those with the numbers `which`. All grids must have one size."""
         stored = self._stored(range(len(self.levels))[level])
         number = self._number(name)
-        return np.stack([stored[i][number] for i in (range(len(stored)) if which is None else which)])
+        which = range(len(stored)) if which is None else which
+        return np.stack([stored[i][number] for i in which])
 
     def field(self, name, level=-1):
         """Returns a field in the whole domain as an array [z][y][x] of the cells of a level, which

@@ -88,11 +88,18 @@ def test_averages_over_another_mesh(refined, cells):
     assert np.abs(found - expected).max() < 1e-14
 
 
+def test_averages_need_cells_that_fit(refined):
+    file = refined[0]
+    with pytest.raises(bad_plotfile, match="32³ cells do not merge into 12³"):
+        file.leaves.averages(file.leaves.field("egas"), 12)
+
+
 def test_a_field_repeats_coarse_values_where_the_level_has_no_grids(refined):
     file, data = refined
     fine = file.field("egas")
     assert np.array_equal(fine[:16, :16, 16:], data[:16, :16, 16:])
-    assert np.array_equal(fine[16:, 16:, 16:], np.kron(fine[16::2, 16::2, 16::2], np.ones((2,) * 3)))
+    repeated = np.kron(fine[16::2, 16::2, 16::2], np.ones((2,) * 3))
+    assert np.array_equal(fine[16:, 16:, 16:], repeated)
     assert np.array_equal(fine[::2, ::2, ::2][8:], file.field("egas", 1)[8:])
 
 

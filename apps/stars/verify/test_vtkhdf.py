@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compares a VTKHDF file of the simulation, as VTK reads it, with the plotfile of the same state.
 
-The environment variable STARS_VTKHDF has the paths of the plotfile and of the VTKHDF file, separated
-by a colon.
+The environment variable STARS_VTKHDF has the paths of the plotfile and of the VTKHDF file,
+separated by a colon.
 """
 
 import os
