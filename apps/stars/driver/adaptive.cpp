@@ -16,7 +16,8 @@ namespace {
 class on_one_rank final : public adaptive_simulation {
  public:
   on_one_rank(starling::runtime& rt, snapshot first, const settings& s)
-      : m_runtime(rt), m_settings(s), m_grid(first.grid), m_now(make(std::move(first))) {}
+      : m_grid(first.grid),
+        m_now(make_part(rt, std::move(first), s.numerics, s.place, s.staged, s.resident)) {}
 
   task<double> step(double longest) override { co_return co_await m_now->step(longest); }
   task<> finish() override { co_await m_now->finish(); }
@@ -30,34 +31,20 @@ class on_one_rank final : public adaptive_simulation {
 
   task<bool> regrid(std::vector<refinement_rule> rules, level_limits limits) override {
     const std::vector<leaf_flags> flags = co_await m_now->test(std::move(rules));
-    const octree& tree = m_grid.tree();
+    const mesh before = m_grid;
+    const octree& tree = before.tree();
     octree next = adapt(tree, find_marks(tree, flags), limits);
     if (next == tree) co_return false;
     const int first = 0;
-    const leaf_sender sender(plan_regrid(tree, next), {&first, 1}, {&first, 1}, tree.leaf_count(),
-                             0);
-    snapshot state = co_await m_now->gather();
-    const std::vector<double> made =
-        co_await m_now->transfer(sender.restrictions(), sender.prolongations());
-    const moved_leaves moved = sender.message(0, 0, sender.pieces_for(0), state.data, made);
-    state.grid = {std::move(next), m_grid.xscale()};
-    state.data.assign(snapshot::size_of(state.grid), 0.0);
-    receive_leaves(moved, 0, state.data);
+    const leaf_sender sender(plan_regrid(tree, next), {&first, 1}, {&first, 1}, 0);
+    leaf_moves kept = sender.kept();
     m_aggregated += m_now->aggregated();
-    m_grid = state.grid;
-    m_now.reset();  // first, as both may not fit
-    m_now = make(std::move(state));
+    m_grid = {std::move(next), m_grid.xscale()};
+    m_now = co_await m_now->next(m_grid, std::move(kept), {}, nullptr);
     co_return true;
   }
 
  private:
-  [[nodiscard]] std::unique_ptr<part_simulation> make(snapshot state) const {
-    const settings& s = m_settings;
-    return make_part(m_runtime, std::move(state), s.numerics, s.place, s.staged, s.resident);
-  }
-
-  starling::runtime& m_runtime;
-  settings m_settings;
   mesh m_grid;
   std::unique_ptr<part_simulation> m_now;
   starling::aggregation_statistics m_aggregated;  // of earlier trees

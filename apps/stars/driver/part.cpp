@@ -102,43 +102,37 @@ task<> part::regrid(std::vector<refinement_rule> rules, level_limits limits,
   contribute(outcome, any_outcome(), done);
 }
 
-/// Sends its leaves to the parts that have them next, receives its next ones meanwhile, and goes on
-/// with them.
+/// Sends leaves to the parts that have them next, receives those from other parts meanwhile, and
+/// goes on with the next tree.
 task<> part::move_to(octree next) {
-  const octree& tree = m_setup.start.grid.tree();
-  const auto now_first = equal_parts(tree.leaf_count(), m_parts);
+  const mesh before = m_setup.start.grid;
+  const auto now_first = equal_parts(before.subgrid_count(), m_parts);
   const auto next_first = equal_parts(next.leaf_count(), m_parts);
-  const regrid_plan plan = plan_regrid(tree, next);
-  leaf_sender sender(plan, now_first, next_first, tree.leaf_count(), this_index());
-  snapshot state = co_await m_simulation->gather();
-  std::vector<double> made =
-      co_await m_simulation->transfer(sender.restrictions(), sender.prolongations());
-  m_simulation.reset();  // first, as both may not fit
-  m_setup.start.grid = {std::move(next), state.grid.xscale()};
-  m_setup.start.time = state.time;
-  m_setup.start.step = state.step;
-  future<> sent = spawn(send_leaves(std::move(sender), std::move(state.data), std::move(made)));
+  const regrid_plan plan = plan_regrid(before.tree(), next);
+  leaf_sender sender(plan, now_first, next_first, this_index());
+  leaf_moves kept = sender.kept();
+  std::vector<double> rows = co_await m_simulation->rows_of(sender.sent());
+  future<> sent = spawn(send_leaves(std::move(sender), std::move(rows)));
+  m_setup.start.grid = {std::move(next), before.xscale()};
   m_mine = plan_of(m_setup, m_parts, this_index());
-  std::vector<double> data(std::size_t(m_mine.count) * compact.block);
-  const std::size_t expected = pieces_of(plan, m_mine.first, m_mine.first + m_mine.count);
-  for (std::size_t got = 0; got < expected;) {
-    const moved_leaves message = co_await when<&part::leaves_from>(m_regrids);
-    receive_leaves(message, m_mine.first, data);
-    got += message.leaves.size();
-  }
+  std::vector<moved_leaves> received;
+  const std::size_t expected = pieces_from_others(plan, now_first, next_first, this_index());
+  for (std::size_t got = 0; got < expected; got += received.back().leaves.size())
+    received.push_back(co_await when<&part::leaves_from>(m_regrids));
   co_await std::move(sent);
   m_regrids += 1;
-  begin(std::move(data));
+  m_simulation =
+      co_await m_simulation->next(m_setup.start.grid, std::move(kept), std::move(received), this);
 }
 
-task<> part::send_leaves(leaf_sender sender, std::vector<double> own, std::vector<double> made) {
+task<> part::send_leaves(leaf_sender sender, std::vector<double> rows) {
   constexpr std::size_t most = 256;  // in a message: 16 MB
   const std::int64_t number = m_regrids;
   for (int p = 0; p < m_parts; ++p) {
     const auto to = this_array()[p];
     for (std::size_t begin = 0; begin < sender.pieces_for(p); begin += most) {
       co_await to.ready();
-      to.invoke<&part::leaves_from>(number, sender.message(p, begin, most, own, made));
+      to.invoke<&part::leaves_from>(number, sender.message(p, begin, most, rows));
     }
   }
 }

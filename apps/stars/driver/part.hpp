@@ -129,8 +129,7 @@ class part : public starling::chare<part>, private other_parts {
   [[nodiscard]] starling::borrow_wait<double> borrow(std::size_t n, std::size_t size,
                                                      starling::stream& at) override;
   starling::task<> move_to(octree next);
-  starling::task<> send_leaves(leaf_sender sender, std::vector<double> own,
-                               std::vector<double> made);
+  starling::task<> send_leaves(leaf_sender sender, std::vector<double> rows);
   [[nodiscard]] starling::chare_channel<double>& channel_of(std::size_t n) {
     return m_channels[std::size_t(m_mine.halos[n].other)];
   }

@@ -223,18 +223,15 @@ std::vector<int> equal_parts(int leaves, int parts) {
   return first;
 }
 
-std::size_t number_rows(const part_plan& at, std::vector<level_link>& restrictions,
-                        std::vector<level_link>& prolongations) {
-  int row = 0;
-  for (level_link& link : restrictions) {
-    link.fine = at.slots[std::size_t(link.fine)];
-    link.coarse = row++;
-  }
-  for (level_link& link : prolongations) {
-    link.coarse = at.slots[std::size_t(link.coarse)];
-    link.fine = row++;
-  }
-  return std::size_t(row);
+void present_to_slots(const part_plan& at, leaf_moves& moves) {
+  for (leaf_move& m : moves.copies) m.from = at.slots[std::size_t(m.from)];
+  for (level_link& l : moves.restrictions) l.fine = at.slots[std::size_t(l.fine)];
+  for (level_link& l : moves.prolongations) l.coarse = at.slots[std::size_t(l.coarse)];
+}
+void next_to_slots(const part_plan& at, leaf_moves& moves) {
+  for (leaf_move& m : moves.copies) m.to = at.slots[std::size_t(m.to)];
+  for (level_link& l : moves.restrictions) l.coarse = at.slots[std::size_t(l.coarse)];
+  for (level_link& l : moves.prolongations) l.fine = at.slots[std::size_t(l.fine)];
 }
 
 void to_slots(const part_plan& at, const double* in_order, double* in_slots) {

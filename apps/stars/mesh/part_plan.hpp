@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "mesh/face_link.hpp"
+#include "mesh/leaf_moves.hpp"
 #include "mesh/level_link.hpp"
 #include "mesh/subgrid.hpp"
 #include "mesh/transfer_plan.hpp"
@@ -88,10 +89,9 @@ struct part_plan {
 /// Returns the first leaves of parts whose sizes differ by one leaf at most.
 [[nodiscard]] std::vector<int> equal_parts(int leaves, int parts);
 
-/// Changes links of own leaves, which are counted from the first one on, to links from their slots
-/// to rows: those of `restrictions`, then those of `prolongations`. Returns the number of rows.
-std::size_t number_rows(const part_plan& at, std::vector<level_link>& restrictions,
-                        std::vector<level_link>& prolongations);
+/// Replaces numbers of own leaves, of the present tree or of the next one, by their slots.
+void present_to_slots(const part_plan& at, leaf_moves& moves);
+void next_to_slots(const part_plan& at, leaf_moves& moves);
 
 /// Copies sub-grids [count][15][512] from the order of the tree to that of slots, or back.
 void to_slots(const part_plan& at, const double* in_order, double* in_slots);

@@ -12,6 +12,7 @@
 #include "transfer/flux_correction.hpp"
 #include "transfer/ghosts.hpp"
 #include "transfer/halo.hpp"
+#include "transfer/moves.hpp"
 #include "transfer/prolongation.hpp"
 #include "transfer/restriction.hpp"
 
@@ -29,6 +30,7 @@ template struct starling::cuda::instantiate<stars::restriction>;
 template struct starling::cuda::instantiate<stars::prolongation>;
 template struct starling::cuda::instantiate<stars::correct_fluxes>;
 template struct starling::cuda::instantiate<stars::mean_fluxes>;
+template struct starling::cuda::instantiate<stars::move_leaves>;
 template struct starling::cuda::instantiate<stars::test_leaves>;
 template struct starling::cuda::instantiate<stars::scale_speeds>;
 template struct starling::cuda::instantiate<stars::fused_primitives>;

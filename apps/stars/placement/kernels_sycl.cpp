@@ -12,6 +12,7 @@
 #include "transfer/flux_correction.hpp"
 #include "transfer/ghosts.hpp"
 #include "transfer/halo.hpp"
+#include "transfer/moves.hpp"
 #include "transfer/prolongation.hpp"
 #include "transfer/restriction.hpp"
 
@@ -29,6 +30,7 @@ template struct starling::sycl::instantiate<stars::restriction>;
 template struct starling::sycl::instantiate<stars::prolongation>;
 template struct starling::sycl::instantiate<stars::correct_fluxes>;
 template struct starling::sycl::instantiate<stars::mean_fluxes>;
+template struct starling::sycl::instantiate<stars::move_leaves>;
 template struct starling::sycl::instantiate<stars::test_leaves>;
 template struct starling::sycl::instantiate<stars::scale_speeds>;
 template struct starling::sycl::instantiate<stars::fused_primitives>;

@@ -27,6 +27,7 @@
 #include "problems/test_leaves.hpp"
 #include "transfer/flux_correction.hpp"
 #include "transfer/ghosts.hpp"
+#include "transfer/moves.hpp"
 #include "transfer/prolongation.hpp"
 #include "transfer/restriction.hpp"
 
@@ -46,7 +47,8 @@ class resident final : public part_simulation {
  public:
   resident(starling::runtime& rt, snapshot initial, const scheme& numerics,
            const resident_options& how, other_parts* others)
-      : m_state(std::move(initial)), m_scheme(numerics), m_others(others),
+      : m_runtime(rt), m_how(how), m_state(std::move(initial)), m_scheme(numerics),
+        m_others(others),
         m_plan(others == nullptr ? plan_whole(m_state, numerics.error.dropped_direction)
                                  : others->mine()),
         m_device(device_for(rt, others)), m_lanes_per_vector(lanes_of(m_device)),
@@ -127,24 +129,34 @@ class resident final : public part_simulation {
     co_return in_order;
   }
 
-  starling::task<std::vector<double>> transfer(std::vector<level_link> restrictions,
-                                               std::vector<level_link> prolongations) override {
+  starling::task<std::vector<double>> rows_of(leaf_moves sent) override {
     co_await fill_slots();
-    const auto rows = number_rows(m_plan, restrictions, prolongations);
-    const double* u = m_states[0].data();
-    auto first = apps::upload(m_device, m_main, restrictions);
-    auto second = apps::upload(m_device, m_main, prolongations);
-    auto result = m_device.allocate<double>(memory_kind::device, rows * compact.block, m_main);
-    auto on_host = m_device.allocate<double>(memory_kind::pinned, result.size());
-    if (!restrictions.empty())
-      submit(m_main,
-             restriction{u, result.data(), first.data(), int(restrictions.size()), field_set::all});
-    if (!prolongations.empty())
-      submit(m_main, prolong(m_states[0], second.data(), int(prolongations.size()), result,
-                             theta_of_refinement, false));
-    m_main.copy(on_host, result);
+    array rows = m_device.allocate<double>(memory_kind::device,
+                                           lane::size(int(rows_in(sent)), compact.block), m_main);
+    array on_host = m_device.allocate<double>(memory_kind::pinned, rows.size());
+    present_to_slots(m_plan, sent);
+    make_leaves(sent, rows);
+    m_main.copy(on_host, rows);
     co_await m_main.completion();
     co_return std::vector<double>(on_host.begin(), on_host.end());
+  }
+
+  starling::task<std::unique_ptr<part_simulation>> next(mesh grid, leaf_moves kept,
+                                                        std::vector<moved_leaves> received,
+                                                        other_parts* others) override {
+    co_await fill_slots();
+    snapshot state = m_state;
+    state.grid = std::move(grid);
+    state.data.clear();
+    std::copy_n(m_host.data() + outflow_at, field_count, state.outflow.begin());
+    auto made = std::make_unique<resident>(m_runtime, std::move(state), m_scheme, m_how, others);
+    present_to_slots(m_plan, kept);
+    next_to_slots(made->m_plan, kept);
+    make_leaves(kept, made->m_states[0]);
+    for (const moved_leaves& message : received) made->take(message);
+    co_await m_main.completion();
+    co_await made->m_main.completion();
+    co_return made;
   }
 
  private:
@@ -317,11 +329,37 @@ class resident final : public part_simulation {
     throw unphysical_state(m_fault->where);
   }
 
+  /// Submits the making of sub-grids of `to` from own leaves; numbers are slots.
+  void make_leaves(const leaf_moves& moves, array& to) {
+    const auto copies = apps::upload(m_device, m_main, moves.copies);
+    const auto coarse = apps::upload(m_device, m_main, moves.restrictions);
+    const auto fine = apps::upload(m_device, m_main, moves.prolongations);
+    const double* u = m_states[0].data();
+    if (copies.size() > 0)
+      submit(m_main, move_leaves{u, to.data(), copies.data(), int(copies.size())});
+    if (coarse.size() > 0)
+      submit(m_main, restriction{u, to.data(), coarse.data(), int(coarse.size())});
+    if (fine.size() > 0)
+      submit(m_main,
+             prolong(m_states[0], fine.data(), int(fine.size()), to, theta_of_refinement, false));
+  }
+  /// Submits the copies of pieces from another part to their leaves.
+  void take(const moved_leaves& message) {
+    std::vector<double> rows(message.leaves.size() * compact.block);
+    auto moves = unpack_pieces(message, m_plan.first, count(), rows.data());
+    for (leaf_move& m : moves) m.to = m_plan.slots[std::size_t(m.to)];
+    const auto from = apps::upload(m_device, m_main, rows);
+    const auto where = apps::upload(m_device, m_main, moves);
+    submit(m_main, move_leaves{from.data(), m_states[0].data(), where.data(), int(moves.size())});
+  }
+
   void upload() {
     const std::size_t own = lane::size(count(), compact.block);
-    array staging = m_device.allocate<double>(memory_kind::pinned, own, m_main);
-    to_slots(m_plan, m_state.data.data(), staging.data());
-    m_main.copy(part(m_states[0], 0, own), staging);
+    if (!m_state.data.empty()) {  // else `next` makes the state
+      array staging = m_device.allocate<double>(memory_kind::pinned, own, m_main);
+      to_slots(m_plan, m_state.data.data(), staging.data());
+      m_main.copy(part(m_states[0], 0, own), staging);
+    }
     std::fill(m_host.begin(), m_host.end(), 0.0);
     std::copy_n(m_state.outflow.begin(), field_count, m_host.data() + outflow_at);
     // Copies only the outflow: a step writes the host's clock while this copy is in flight.
@@ -554,10 +592,13 @@ class resident final : public part_simulation {
     array staging = m_device.allocate<double>(memory_kind::pinned, own);
     m_main.copy(staging, part(u, 0, own));
     co_await m_main.completion();
+    m_state.data.resize(own);
     from_slots(m_plan, staging.data(), m_state.data.data());
     std::copy_n(m_host.data() + outflow_at, field_count, m_state.outflow.begin());
   }
 
+  starling::runtime& m_runtime;
+  resident_options m_how;
   snapshot m_state;
   scheme m_scheme;
   other_parts* m_others;  // null: this is the whole domain

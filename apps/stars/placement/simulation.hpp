@@ -12,7 +12,7 @@
 
 #include "hydro/scheme.hpp"
 #include "mesh/leaf_flags.hpp"
-#include "mesh/level_link.hpp"
+#include "mesh/leaf_moves.hpp"
 #include "mesh/mesh.hpp"
 #include "problems/refinement_rule.hpp"
 
@@ -48,18 +48,20 @@ class simulation {
 };
 
 /// A simulation of one part of the domain, or of all of it, on one tree. For the next tree there is
-/// another object, to which the state is given. `test` and `transfer` are called after `finish`.
+/// another object. The functions are called after `finish`.
 class part_simulation : public simulation {
  public:
   /// Returns the refinement tests of the leaves, in the order of the tree.
   virtual starling::task<std::vector<leaf_flags>> test(std::vector<refinement_rule> rules) = 0;
 
-  /// Returns sub-grids [links][15][512]: for each of the first links an octant of the coarse
-  /// sub-grid, from the leaf `fine`; for each of the second ones the sub-grid in an octant of the
-  /// leaf `coarse`. Leaves are counted from the first one of this simulation on; the other number
-  /// of a link is not used.
-  virtual starling::task<std::vector<double>> transfer(std::vector<level_link> restrictions,
-                                                       std::vector<level_link> prolongations) = 0;
+  /// Returns sub-grids of the next tree for other parts: rows [15][512] in host memory.
+  virtual starling::task<std::vector<double>> rows_of(leaf_moves sent) = 0;
+
+  /// Returns the simulation of the next tree: its leaves are made of own leaves and of pieces from
+  /// other parts. `others` is that of the next tree. This object is then not used any more.
+  virtual starling::task<std::unique_ptr<part_simulation>> next(mesh grid, leaf_moves kept,
+                                                                std::vector<moved_leaves> received,
+                                                                other_parts* others) = 0;
 };
 
 /// How the work arrays of a sub-grid are allocated in each stage.

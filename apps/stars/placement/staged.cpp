@@ -24,6 +24,7 @@
 #include "problems/test_leaves.hpp"
 #include "transfer/flux_correction.hpp"
 #include "transfer/ghosts.hpp"
+#include "transfer/moves.hpp"
 #include "transfer/prolongation.hpp"
 #include "transfer/restriction.hpp"
 
@@ -46,7 +47,8 @@ class staged final : public part_simulation {
  public:
   staged(starling::runtime& rt, snapshot initial, const scheme& numerics, const staged_options& how,
          other_parts* others)
-      : m_state(std::move(initial)), m_scheme(numerics), m_others(others),
+      : m_runtime(rt), m_how(how), m_state(std::move(initial)), m_scheme(numerics),
+        m_others(others),
         m_plan(others == nullptr ? plan_whole(m_state, numerics.error.dropped_direction)
                                  : others->mine()),
         m_order(m_plan), m_halos(others),
@@ -129,19 +131,28 @@ class staged final : public part_simulation {
     co_return flags;
   }
 
-  starling::task<std::vector<double>> transfer(std::vector<level_link> restrictions,
-                                               std::vector<level_link> prolongations) override {
-    co_await fill_slots();
-    const auto rows = number_rows(m_plan, restrictions, prolongations);
-    std::vector<double> result(rows * compact.block);
-    const double* u = m_states[0].data();
-    run_loop(restriction{u, result.data(), restrictions.data(), int(restrictions.size()),
-                         field_set::all});
-    std::vector<signal> tasks;
-    for (const level_link& link : prolongations)
-      tasks.push_back(starling::spawn(prolong(&link, u, result.data())).share());
-    co_await wait_all(std::move(tasks));
-    co_return result;
+  starling::task<std::vector<double>> rows_of(leaf_moves sent) override {
+    std::vector<double> rows(rows_in(sent) * compact.block);
+    co_await make_leaves(std::move(sent), rows.data());
+    co_return rows;
+  }
+
+  starling::task<std::unique_ptr<part_simulation>> next(mesh grid, leaf_moves kept,
+                                                        std::vector<moved_leaves> received,
+                                                        other_parts* others) override {
+    snapshot state = m_state;
+    state.grid = std::move(grid);
+    const int first = others == nullptr ? 0 : others->mine().first;
+    const int leaves = others == nullptr ? state.grid.subgrid_count() : others->mine().count;
+    state.data.assign(std::size_t(leaves) * compact.block, 0.0);
+    co_await make_leaves(std::move(kept), state.data.data());
+    std::vector<double> rows;
+    for (const moved_leaves& message : received) {
+      rows.resize(message.leaves.size() * compact.block);
+      const auto moves = unpack_pieces(message, first, leaves, rows.data());
+      run_loop(move_leaves{rows.data(), state.data.data(), moves.data(), int(moves.size())});
+    }
+    co_return make_staged(m_runtime, std::move(state), m_scheme, m_how, others);
   }
 
   [[nodiscard]] starling::aggregation_statistics aggregated() const override {
@@ -337,6 +348,18 @@ class staged final : public part_simulation {
     run_loop(ghosts_of(m_states[0].data(), m_plan.view(), n, int(host_vector::size()), u.data()));
     run_loop(test_leaves{u.data(), rules.data(), flags, int(rules.size()), 1});
     co_return;
+  }
+  /// Makes leaves of the next tree from own ones.
+  starling::task<> make_leaves(leaf_moves moves, double* to) {
+    co_await fill_slots();
+    present_to_slots(m_plan, moves);
+    const double* u = m_states[0].data();
+    run_loop(move_leaves{u, to, moves.copies.data(), int(moves.copies.size())});
+    run_loop(restriction{u, to, moves.restrictions.data(), int(moves.restrictions.size())});
+    std::vector<signal> tasks;
+    for (const level_link& link : moves.prolongations)
+      tasks.push_back(starling::spawn(prolong(&link, u, to)).share());
+    co_await wait_all(std::move(tasks));
   }
   starling::task<> prolong(const level_link* link, const double* from, double* to) {
     run_loop(prolongation{from, to, m_plan.frames.data(), m_plan.sources.data(), link, 1,
@@ -543,6 +566,8 @@ class staged final : public part_simulation {
     }
   }
 
+  starling::runtime& m_runtime;
+  staged_options m_how;
   snapshot m_state;
   scheme m_scheme;
   other_parts* m_others;  // null: this is the whole domain

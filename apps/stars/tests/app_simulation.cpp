@@ -149,26 +149,26 @@ TEST_P(placements, give_the_serial_bits_on_several_levels) {
   }
 }
 
-TEST_P(placements, give_the_serial_tests_and_transfers_of_leaves) {
+TEST_P(placements, go_on_with_the_next_tree_as_the_serial_driver_does) {
   const bulge flow(boundary_kind::outflow);
   const std::vector<refinement_rule> rules = {
       {field::rho, refinement_measure::relative_difference, 0.09}};
   const snapshot first = on_levels(boundary_kind::outflow, 1);
+  const octree& tree = first.grid.tree();
   starling::runtime rt(GetParam().options());
-  const auto sim = GetParam().make(rt, first, scheme_for(first));
+  auto sim = GetParam().make(rt, first, scheme_for(first));
   const auto flags = rt.sync_wait(sim->test(rules));
-  const std::vector<refinement> marks = find_marks(first.grid.tree(), flags);
+  const std::vector<refinement> marks = find_marks(tree, flags);
   EXPECT_EQ(marks, find_marks(first, rules));
-  octree next = adapt(first.grid.tree(), marks, {1, 3});
-  const regrid_plan plan = plan_regrid(first.grid.tree(), next);
-  ASSERT_FALSE(plan.restrictions.empty() || plan.prolongations.empty());
-  const auto made = rt.sync_wait(sim->transfer(plan.restrictions, plan.prolongations));
+  octree next = adapt(tree, marks, {1, 3});
+  const regrid_plan plan = plan_regrid(tree, next);
+  ASSERT_FALSE(plan.copies.empty() || plan.restrictions.empty() || plan.prolongations.empty());
+  leaf_moves all{{}, plan.restrictions, plan.prolongations};
+  for (const auto& [from, to] : plan.copies) all.copies.push_back({from, to, -1});
+  sim = rt.sync_wait(sim->next({next, first.grid.xscale()}, all, {}, nullptr));
   const snapshot expected = on_tree(first, std::move(next));
-  for (std::size_t k = 0; k < plan.prolongations.size(); ++k)
-    EXPECT_EQ(std::memcmp(&made[(plan.restrictions.size() + k) * compact.block],
-                          &expected.data[expected.index(plan.prolongations[k].fine, 0, {})],
-                          compact.block * sizeof(double)),
-              0);
+  expect_same_bits(rt.sync_wait(sim->gather()), expected);
+  expect_same_bits(rt.sync_wait(advance(*sim, 1)), serial(expected, scheme_for(first), 1));
 }
 
 TEST_P(placements, give_the_serial_bits_of_a_periodic_wave) {
