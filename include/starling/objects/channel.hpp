@@ -83,7 +83,9 @@ class borrow_wait : channel_wait {
 ///
 /// Each of the two chares makes its own end at any time, with its peer and a common `id`; data sent
 /// before the receiving end exists are kept. A channel is a member of its chare, is used by that
-/// chare's entry methods only, and must not outlive it.
+/// chare's entry methods only, and must not outlive it. It migrates with its chare; for another
+/// rank or a checkpoint the chare's `serialize` names it: `ar(m_channel)`. Transfers in progress
+/// delay a departure: docs/guide/migration.md.
 ///
 /// Memory given with a stream is used in that stream's order: the host does not wait for a device.
 /// Streams and memory must live until the operation is complete. Sizes at both ends must be equal,

@@ -162,14 +162,20 @@ class tracked_message final : public work_item,
     if constexpr (requires { Message::without_element; })
       without_element = Message::without_element;
     if constexpr (!migrates_between_ranks<T>)
-      return {&Message::deliver_to, &Message::miss,  nullptr, nullptr,
-              disowning,            without_element, nullptr, nullptr};
+      return {&Message::deliver_to, &Message::miss, nullptr, nullptr, disowning,
+              without_element,      nullptr,        nullptr};
     else if constexpr (requires { &Message::relay; })
-      return {&Message::deliver_to, &Message::miss,  nullptr,         &save<Message>,
-              disowning,            without_element, &Message::relay, &Message::note_forwarded};
+      return {&Message::deliver_to,
+              &Message::miss,
+              nullptr,
+              &save<Message>,
+              disowning,
+              without_element,
+              &Message::relay,
+              &Message::note_forwarded};
     else
-      return {&Message::deliver_to, &Message::miss,  &pack<Message>, &save<Message>,
-              disowning,            without_element, nullptr,        nullptr};
+      return {&Message::deliver_to, &Message::miss, &pack<Message>, &save<Message>, disowning,
+              without_element,      nullptr,        nullptr};
   }
   template <class Message>
   static constexpr functions of_type = functions_of<Message>();
