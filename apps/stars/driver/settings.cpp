@@ -13,6 +13,7 @@
 #include <starling/device.hpp>
 
 #include "common/command_line.hpp"
+#include "driver/problem_choice.hpp"
 
 namespace stars {
 namespace {
@@ -115,8 +116,10 @@ class command_line {
   void add_problem() {
     settings& s = m_settings;
     constexpr const char* group = "Problem";
-    m_app.add_option("--problem", s.problem, "blast, sod or linear-wave")
-        ->check(CLI::IsMember({"blast", "sod", "linear-wave"}))
+    std::vector<std::string> names;
+    for (const problem_choice& c : problem_choices()) names.emplace_back(c.name);
+    m_app.add_option("--problem", s.problem, "what is computed")
+        ->check(CLI::IsMember(names))
         ->capture_default_str()
         ->group(group);
     m_app
@@ -134,22 +137,59 @@ class command_line {
                "steps between changes of the mesh; 0: as many as the flow needs for two cells",
                within(0L, most_steps), group);
     add_number("--xscale", s.xscale, "half the edge of the domain", within(tiny, huge), group);
-    m_app.add_option("--gamma", s.gamma, "adiabatic index [blast, sod 7/5; linear-wave 5/3]")
+    m_app.add_option("--gamma", s.gamma, "adiabatic index [the problem's own: 7/5 or 5/3]")
         ->check(within(1.0 + 1e-6, 3.0))
         ->group(group);
-    add_number("--energy", s.energy, "energy of the blast", within(tiny, huge), group);
-    add_number("--radius", s.radius, "radius of the heated ball; 0: 3.5 cells", within(0.0, huge),
-               group);
-    add_number("--amplitude", s.amplitude, "relative amplitude of the linear wave",
-               above(0.0, 0.49), group);
-    add_number("--polar", s.polar, "shock tube: normal's angle from the z axis, degrees",
-               within(-360.0, 360.0), group);
-    add_number("--azimuth", s.azimuth, "shock tube: its angle from the x axis, degrees",
-               within(-360.0, 360.0), group);
-    add_number("--axis", s.axis, "linear wave: direction", within(0, 2), group);
     m_app.add_option("--boundary", m_boundary, "outflow, reflecting, periodic [the problem's own]")
         ->check(CLI::IsMember(boundaries))
         ->group(group);
+    m_app
+        .add_option("--gravity", s.gravity,
+                    "constant acceleration towards lower z [rayleigh-taylor 0.5, else 0]")
+        ->check(within(-1e6, 1e6))
+        ->group(group);
+    m_app
+        .add_option("--refine", s.refine,
+                    "where small cells are needed, such as 'difference(rho) > 0.1 or "
+                    "relative_difference(egas) > 0.2 and value(rho) > 1e-3' [the problem's own]")
+        ->group(group);
+    add_problem_options("Options of some problems");
+  }
+
+  void add_problem_options(const char* group) {
+    settings& s = m_settings;
+    add_number("--energy", s.energy, "energy" + of("energy"), within(tiny, huge), group);
+    add_number(
+        "--radius", s.radius,
+        "radius of the heated ball, 0: 3.5 cells; or of the vortex, 0: xscale/5" + of("radius"),
+        within(0.0, huge), group);
+    m_app
+        .add_option("--amplitude", s.amplitude,
+                    "of the perturbation [linear-wave 1e-6, else 0.01]" + of("amplitude"))
+        ->check(above(0.0, 0.49))
+        ->group(group);
+    add_number("--polar", s.polar,
+               "angle from the z axis to the tube's normal or the flow, degrees" + of("polar"),
+               within(-360.0, 360.0), group);
+    add_number("--azimuth", s.azimuth, "its angle from the x axis, degrees" + of("azimuth"),
+               within(-360.0, 360.0), group);
+    add_number("--axis", s.axis, "direction of the wave" + of("axis"), within(0, 2), group);
+    add_number("--speed", s.speed, "of the flow" + of("speed"), within(-1e6, 1e6), group);
+    add_number("--strength", s.strength, "of the vortex" + of("strength"), within(0.0, 10.0),
+               group);
+    m_app
+        .add_option("--width", s.width,
+                    "of a layer over the domain's edge [the problem's own]" + of("width"))
+        ->check(above(0.0, 0.25))
+        ->group(group);
+  }
+
+  /// Returns the names of the problems that have an option, for its help.
+  static std::string of(const char* option) {
+    std::string names;
+    for (const problem_choice& c : problem_choices())
+      if (c.has(option)) names += (names.empty() ? " (" : ", ") + std::string(c.name);
+    return names + ")";
   }
 
   void add_scheme() {
@@ -282,8 +322,8 @@ class command_line {
 
   settings& m_settings;
   CLI::App m_app{
-      "Sedov–Taylor blast wave, Sod's shock tube and a linear wave: Octo-Tiger's scheme "
-      "on an octree, run as asynchronous tasks."};
+      "Blast waves, shock tubes, waves, vortices and instabilities of gas: Octo-Tiger's scheme on "
+      "an octree, run as asynchronous tasks."};
   CLI::Option* m_config = nullptr;
   std::string m_unread;
   std::optional<long> m_steps;
@@ -324,30 +364,30 @@ level_limits limits_of(const settings& s) { return {s.min_level.value_or(s.level
 bool is_adaptive(const settings& s) { return limits_of(s).min < s.level; }
 
 std::vector<std::string> without_effect(const settings& s) {
-  const std::string other_problem = "for problem " + s.problem;
-  const bool blast = s.problem == "blast", sod = s.problem == "sod";
   const struct {
     const char* option;
     bool used;
     std::string why;
   } rules[] = {{"rho-floor", s.numerics.floors.enabled, "without --floors"},
+               {"refine", is_adaptive(s), "on a uniform mesh"},
                {"regrid-every", is_adaptive(s), "on a uniform mesh"},
                {"plot-every", s.write_plots, "with --no-plots"},
                {"plot-format", s.write_plots, "with --no-plots"},
                {"restart-every", s.write_restart, "with --no-restart-file"},
                {"work-memory", s.place == residency::staged, "with --residency resident"},
                {"graph", s.place == residency::resident, "with --residency staged"},
-               {"kernels", s.place == residency::resident, "with --residency staged"},
-               {"energy", blast, other_problem},
-               {"radius", blast, other_problem},
-               {"polar", sod, other_problem},
-               {"azimuth", sod, other_problem},
-               {"amplitude", !blast && !sod, other_problem},
-               {"axis", !blast && !sod, other_problem}};
+               {"kernels", s.place == residency::resident, "with --residency staged"}};
   std::vector<std::string> lines;
+  const auto tell = [&](const char* option, const std::string& why) {
+    if (s.given.count(option) > 0)
+      lines.push_back(fmt::format("--{} has no effect {}", option, why));
+  };
   for (const auto& rule : rules)
-    if (!rule.used && s.given.count(rule.option) > 0)
-      lines.push_back(fmt::format("--{} has no effect {}", rule.option, rule.why));
+    if (!rule.used) tell(rule.option, rule.why);
+  const problem_choice& chosen = choice_of(s.problem);
+  for_each_option(s, [&](const char* option, const auto&) {
+    if (!chosen.has(option)) tell(option, "for problem " + s.problem);
+  });
   return lines;
 }
 

@@ -43,12 +43,17 @@ struct settings {
   double xscale = 1.0;
   std::optional<double> gamma;  ///< default: the problem's own
   double energy = 1.0;          ///< of the blast
-  double radius = 0.0;          ///< of the blast; 0: 3.5 cells
-  double amplitude = 1e-6;      ///< of the linear wave
-  double polar = 90.0;          ///< of the shock tube's normal, degrees from the z axis
+  double radius = 0.0;          ///< of the heated ball or the vortex; 0: the problem's own
+  double amplitude = 0.0;       ///< of the perturbation; 0: the problem's own
+  double polar = 90.0;          ///< of the tube's normal or the flow, degrees from the z axis
   double azimuth = 0.0;         ///< of its projection, degrees from the x axis
   int axis = 0;                 ///< along which the linear wave travels
+  double speed = 1.0;           ///< of a uniform flow
+  double strength = 5.0;        ///< of the vortex
+  double width = 0.0;           ///< of layers over the domain's edge; 0: the problem's own
   std::optional<boundary_kind> boundary;
+  std::string refine;             ///< refinement rules; empty: the problem's own
+  std::optional<double> gravity;  ///< towards lower z; default: the problem's own
   scheme numerics;
 
   long steps = 15;         ///< last step; 0: no limit, the default if a stop time is given

@@ -1,34 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "driver/setup.hpp"
 
+#include <type_traits>
+
 #include <fmt/format.h>
 
 #include <starling/core/error.hpp>
 
 #include "common/by_options.hpp"
+#include "driver/problem_choice.hpp"
 #include "driver/regrid.hpp"
-#include "problems/problems.hpp"
+#include "problems/refinement_expression.hpp"
 
 namespace stars {
 namespace {
 
 using parameters = std::map<std::string, parameter>;
-
-std::unique_ptr<problem> chosen_problem(const settings& s) {
-  if (s.problem == "sod") {
-    sod_options o{.polar = s.polar, .azimuth = s.azimuth, .xscale = s.xscale};
-    o.gamma = s.gamma.value_or(o.gamma);
-    return sod_problem(o);
-  }
-  if (s.problem == "linear-wave") {
-    wave_options o{.amplitude = s.amplitude, .axis = s.axis, .xscale = s.xscale};
-    o.gamma = s.gamma.value_or(o.gamma);
-    return linear_wave_problem(o);
-  }
-  blast_options o{.energy = s.energy, .radius = s.radius, .xscale = s.xscale};
-  o.gamma = s.gamma.value_or(o.gamma);
-  return blast_problem(s.level, o);
-}
 
 std::string text_of(const parameter& p) {
   return std::visit([](const auto& v) { return fmt::format("{}", v); }, p);
@@ -59,11 +46,6 @@ void adopt(const settings& s, const std::string& name, T& mine, const parameters
     adopt(s, name, mine, std::get<T>(found->second));
 }
 
-/// Replaces radius 0 by the default, a number of cells.
-void resolve_radius(settings& s) {
-  if (s.problem == "blast" && s.radius == 0) s.radius = default_radius(s.level, s.xscale);
-}
-
 void adopt_state(settings& s, const snapshot& state) {
   adopt(s, "problem", s.problem, state.problem);
   adopt(s, "xscale", s.xscale, state.grid.xscale());
@@ -84,14 +66,27 @@ void adopt_levels(settings& s, const restart& content) {
   adopt(s, "regrid-every", s.regrid_every, content.scheme);
 }
 
+/// Takes gravity from the file; files of versions without gravity have none.
+void adopt_gravity(settings& s, const parameters& file) {
+  const auto found = file.find("gravity");
+  const double theirs = found == file.end() ? 0.0 : std::get<double>(found->second);
+  double mine = s.gravity.value_or(theirs);
+  adopt(s, "gravity", mine, theirs);
+  s.gravity = mine;
+}
+
+void require_known_problem(const settings& s) {
+  try {
+    static_cast<void>(choice_of(s.problem));
+  } catch (const std::invalid_argument& e) {
+    throw starling::option_error(fmt::format(
+        "--restart {}: {}; continue it with the version that wrote it", s.restart_from, e.what()));
+  }
+}
+
 void adopt_problem(settings& s, const parameters& file) {
-  adopt(s, "energy", s.energy, file);
-  resolve_radius(s);
-  adopt(s, "radius", s.radius, file);
-  adopt(s, "amplitude", s.amplitude, file);
-  adopt(s, "axis", s.axis, file);
-  adopt(s, "polar", s.polar, file);
-  adopt(s, "azimuth", s.azimuth, file);
+  choice_of(s.problem).resolve(s);
+  for_each_option(s, [&](const char* name, auto& mine) { adopt(s, name, mine, file); });
 }
 
 parameters scheme_parameters(const settings& s) {
@@ -132,7 +127,9 @@ snapshot read_state(settings& s) {
   restart content = read_restart(s.restart_from);
   adopt_state(s, content.state);
   adopt_levels(s, content);
+  require_known_problem(s);
   adopt_problem(s, content.scheme);
+  adopt_gravity(s, content.scheme);
   compare_schemes(s, content.scheme);
   check_goal(s, content.state);
   return std::move(content.state);
@@ -142,8 +139,13 @@ snapshot read_state(settings& s) {
 
 std::unique_ptr<problem> make_problem(const settings& s) {
   return apps::by_options([&] {
-    std::unique_ptr<problem> flow = chosen_problem(s);
+    settings resolved = s;
+    const problem_choice& chosen = choice_of(s.problem);
+    chosen.resolve(resolved);
+    std::unique_ptr<problem> flow = chosen.make(resolved);
     if (s.boundary) flow->boundary = *s.boundary;
+    if (s.gravity) flow->gravity = *s.gravity;
+    if (!s.refine.empty()) flow->rules = parse_refinement(s.refine);
     return flow;
   });
 }
@@ -161,9 +163,10 @@ snapshot new_state(const settings& s) {
 
 snapshot first_state(settings& s) {
   snapshot state = s.restart_from.empty() ? new_state(s) : read_state(s);
+  s.gravity = s.numerics.gravity = make_problem(s)->gravity;
   s.gamma = s.numerics.gamma = state.gamma;
   s.boundary = state.boundary;
-  resolve_radius(s);
+  choice_of(s.problem).resolve(s);
   return state;
 }
 
@@ -174,16 +177,15 @@ parameters restart_parameters(const settings& s) {
     all["min-level"] = std::int64_t(limits_of(s).min);
     all["regrid-every"] = std::int64_t(s.regrid_every);
   }
-  if (s.problem == "blast") {
-    all["energy"] = s.energy;
-    all["radius"] = s.radius;
-  } else if (s.problem == "sod") {
-    all["polar"] = s.polar;
-    all["azimuth"] = s.azimuth;
-  } else {
-    all["amplitude"] = s.amplitude;
-    all["axis"] = std::int64_t(s.axis);
-  }
+  all["gravity"] = s.numerics.gravity;
+  const problem_choice& chosen = choice_of(s.problem);
+  for_each_option(s, [&](const char* name, const auto& value) {
+    if (!chosen.has(name)) return;
+    if constexpr (std::is_same_v<decltype(value), const int&>)
+      all[name] = std::int64_t(value);
+    else
+      all[name] = value;
+  });
   return all;
 }
 

@@ -37,11 +37,15 @@ struct scheme {
   quadrature_kind quadrature = quadrature_kind::nine_point;
   double gamma = 1.4;
   double cfl = 0.4;
-  double omega = 0.0;  ///< angular velocity of the grid about z
+  double omega = 0.0;    ///< angular velocity of the grid about z
+  double gravity = 0.0;  ///< constant acceleration towards lower z
   floor_values floors;
   mutation error;
 
   constexpr double effective_gamma() const { return error.gamma > 0 ? error.gamma : gamma; }
+  /// Returns the change of the internal energy density of a gas in equilibrium over its density and
+  /// the distance towards lower z.
+  constexpr double weight() const { return gravity / (effective_gamma() - 1.0); }
 };
 
 /// SSP RK3: U <- (1-b) U0 + b (U + dt L(U)), with one b for each stage.

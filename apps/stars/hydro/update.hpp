@@ -41,7 +41,12 @@ struct unless_fault {
   }
 };
 
-/// rate = -div F + rotating-frame sources. Range (512, 1, count).
+/// Returns whether a wall at the bottom or top exerts the flux of a field: the pressure, and its
+/// torque. The remaining fluxes are 0 there. In gravity the states on both sides of a wall are not
+/// exactly mirror images, so kernels set these fluxes to 0.
+constexpr bool crosses_floor(int f) { return f == field::sz || f == field::lx || f == field::ly; }
+
+/// rate = -div F + sources of the rotating frame and of gravity. Range (512, 1, count).
 struct divergence {
   const double* fluxes;         ///< [count][3][15][576]
   const double* u;              ///< [count][15][512], for the sources
@@ -49,6 +54,7 @@ struct divergence {
   const subgrid_frame* frames;  ///< [count]
   int count;
   double omega;
+  double gravity;
 
   constexpr extent range() const { return {cells_per_subgrid, 1, count}; }
   template <class Index>
@@ -67,18 +73,44 @@ struct divergence {
     const double* in = fluxes + index_type{n} * flux_block;
     double* out = rate + index_type{n} * compact.block + cell;
     const V inverse_dx = V(frames[n].inverse_dx);
+    const bool floor = gravity != 0.0 && z == 0 && frames[n].wall(2, 0);
+    const bool ceiling = gravity != 0.0 && z == edge - 1 && frames[n].wall(2, 1);
+    V mass = V(0.0);  // the sum of its fluxes through the lower and the upper face
     for (int f = 0; f < field_count; ++f) {
       const double* a = in + f * face_count + fx;
       const double* b = in + (field_count + f) * face_count + fy;
       const double* c = in + (2 * field_count + f) * face_count + fz;
-      const V sum = ((o::load(a) - o::load(a + 1)) + (o::load(b) - o::load(b + edge))) +
-                    (o::load(c) - o::load(c + edge * edge));
+      const V low = floor && !crosses_floor(f) ? V(0.0) : o::load(c);
+      const V high = ceiling && !crosses_floor(f) ? V(0.0) : o::load(c + edge * edge);
+      const V sum =
+          ((o::load(a) - o::load(a + 1)) + (o::load(b) - o::load(b + edge))) + (low - high);
       o::store(out + f * compact.field, sum * inverse_dx);
+      if (f == field::rho) mass = low + high;
     }
-    if (omega != 0.0) rotate<V>(out, u + index_type{n} * compact.block + cell);
+    const double* here = u + index_type{n} * compact.block + cell;
+    if (omega != 0.0) rotate<V>(out, here);
+    if (gravity != 0.0) fall<V>(out, o::load(here), mass, frames[n], x, y);
   }
 
  private:
+  /// Adds the force of gravity on the density `rho` and its torque. Its power is that on the mass
+  /// that flows through the lower and the upper face, half of each (`mass`: the sum of both
+  /// fluxes), so that egas + rho gravity z changes by fluxes alone.
+  template <class V>
+  constexpr void fall(double* out, V rho, V mass, const subgrid_frame& at, int x, int y) const {
+    using o = ops<V>;
+    const auto add = [&](int f, V change) {
+      double* p = out + f * compact.field;
+      o::store(p, o::load(p) + change);
+    };
+    const V force = V(-gravity) * rho;
+    const V rx = (V(2.0) * (V(double(x)) + o::iota()) + V(1.0 + at.lower[0])) * V(at.half_dx);
+    const V ry = V((2.0 * y + 1.0 + at.lower[1]) * at.half_dx);
+    add(field::sz, force);
+    add(field::egas, V(-0.5 * gravity) * mass);
+    add(field::lx, ry * force);
+    add(field::ly, -(rx * force));
+  }
   template <class V>
   constexpr void rotate(double* out, const double* here) const {
     using o = ops<V>;
@@ -100,6 +132,7 @@ struct outflow_rate {
   const subgrid_frame* frames;  ///< [count]
   int first_leaf;               ///< of the part
   int count;
+  double gravity;
 
   static constexpr int block_size = 32;  ///< few threads with long chains: distribute them
 
@@ -110,9 +143,10 @@ struct outflow_rate {
     const double* in = fluxes + index_type{i.z} * flux_block + i.x * face_count;
     double sum = 0.0;
     for (int axis = 0; axis < 3; ++axis) {
+      const bool stays = axis == 2 && gravity != 0.0 && !crosses_floor(i.x);
       const double* face = in + axis * field_count * face_count;
-      if (at.open(axis, 0)) sum -= side(face, axis, 0);
-      if (at.open(axis, 1)) sum += side(face, axis, edge);
+      if (at.open(axis, 0) && !(stays && at.wall(axis, 0))) sum -= side(face, axis, 0);
+      if (at.open(axis, 1) && !(stays && at.wall(axis, 1))) sum += side(face, axis, edge);
     }
     leaving[index_type{at.number - first_leaf} * field_count + i.x] = sum * (at.dx() * at.dx());
   }

@@ -108,8 +108,9 @@ constexpr subgrid_frame frame_of(const node_key& node, double xscale, boundary_k
   for (int a = 0; a < 3; ++a) {
     f.lower[a] = static_cast<double>(2 * edge * node.place[a] - n);
     if (kind == boundary_kind::periodic) continue;
-    if (node.place[a] == 0) f.open_faces |= 1u << (2 * a);
-    if (node.place[a] == node.per_edge() - 1) f.open_faces |= 2u << (2 * a);
+    const unsigned kinds = kind == boundary_kind::reflecting ? 1u + (1u << 6) : 1u;
+    if (node.place[a] == 0) f.open_faces |= kinds << (2 * a);
+    if (node.place[a] == node.per_edge() - 1) f.open_faces |= kinds << (2 * a + 1);
   }
   return f;
 }

@@ -82,12 +82,17 @@ struct subgrid_frame {
   double lower[3];
   double half_dx;
   double inverse_dx;
-  unsigned open_faces;  ///< bit 2 axis + side: the face is one of the domain, and not periodic
-  int number = -1;      ///< of the leaf in the tree, for `outflow_rate` and `find_fault`
+  /// Bit 2 axis + side: the face is one of the domain, and not periodic. Six bits higher: it is a
+  /// wall, which reflects.
+  unsigned open_faces;
+  int number = -1;  ///< of the leaf in the tree, for `outflow_rate` and `find_fault`
 
   constexpr double dx() const { return 2.0 * half_dx; }
   constexpr bool open(int axis, int side) const {
     return (open_faces >> (2 * axis + side) & 1u) != 0;
+  }
+  constexpr bool wall(int axis, int side) const {
+    return (open_faces >> (6 + 2 * axis + side) & 1u) != 0;
   }
 };
 

@@ -18,6 +18,7 @@
 #include "hydro/time_step.hpp"
 #include "hydro/update.hpp"
 #include "placement/device_halos.hpp"
+#include "placement/lane_set.hpp"
 #include "placement/launch.hpp"
 #include "placement/others.hpp"
 #include "placement/resident_memory.hpp"
@@ -67,9 +68,8 @@ class resident final : public part_simulation {
         m_small(m_device.allocate<double>(memory_kind::device, small_size)),
         m_host(m_device.allocate<double>(memory_kind::pinned, small_size)),
         m_host_amount(m_device.allocate<double>(
-            memory_kind::pinned, others == nullptr ? 0 : lane::size(count(), field_count))) {
-    for (std::size_t i = 0; i < lane_count(how.aggregate); ++i)
-      m_lanes.emplace_back(m_device, m_batch, m_work);
+            memory_kind::pinned, others == nullptr ? 0 : lane::size(count(), field_count))),
+        m_lanes(lane_count(how.aggregate), m_device, m_main, m_batch, m_work, count()) {
     upload();
   }
 
@@ -91,13 +91,12 @@ class resident final : public part_simulation {
     co_return dt;
   }
 
-  /// Waits for each lane as well: if a submission failed, the main stream does not wait for the
-  /// lanes.
+  /// Waits for each lane as well: after a failed submission the main stream does not.
   starling::task<> finish() override {
     std::exception_ptr first;
     for (std::size_t i = 0; i <= m_lanes.size(); ++i) {
       try {
-        co_await (i < m_lanes.size() ? m_lanes[i].stream : m_main).completion();
+        co_await (i < m_lanes.size() ? m_lanes.stream(i) : m_main).completion();
       } catch (...) {
         if (!first) first = std::current_exception();
       }
@@ -117,10 +116,10 @@ class resident final : public part_simulation {
     auto on_device = apps::upload(m_device, m_main, rules);
     auto flags = m_device.allocate<leaf_flags>(memory_kind::device, n, m_main);
     auto on_host = m_device.allocate<leaf_flags>(memory_kind::pinned, n);
-    in_batches(0, count(), [&](lane& l, int first, int batch) {
-      submit(stream_of(l), ghosts_from(m_states[0], l, first, batch, false));
-      submit(stream_of(l), test_leaves{l.u.data(), on_device.data(), flags.data() + first,
-                                       int(rules.size()), batch});
+    m_lanes.in_batches(0, count(), [&](lane& l, int first, int batch) {
+      submit(m_lanes.stream_of(l), ghosts_from(m_states[0], l, first, batch, false));
+      submit(m_lanes.stream_of(l), test_leaves{l.u.data(), on_device.data(), flags.data() + first,
+                                               int(rules.size()), batch});
     });
     m_main.copy(on_host, flags);
     co_await m_main.completion();
@@ -366,50 +365,6 @@ class resident final : public part_simulation {
     m_main.copy(part(m_small, outflow_at, field_count), part(m_host, outflow_at, field_count));
   }
 
-  /// Submits work in batches to the lanes' streams. `work(lane, first, n)` submits the operations
-  /// for n sub-grids from `first` on; together they are those from `begin` to before `end`.
-  template <class Work>
-  void in_batches(int begin, int end, Work work) {
-    const auto each = [&] {
-      for (int first = begin; first < end; first += m_batch)
-        work(lane_of(first), first, std::min(m_batch, end - first));
-    };
-    if (begin < end) in_lanes(each);
-  }
-  /// Submits work to the lanes after the earlier and before the later work of the main stream.
-  template <class Submit>
-  void in_lanes(Submit submit_all) {
-    if (m_lanes.size() == 1) return submit_all();
-    const starling::event start = m_main.record();
-    for (lane& l : m_lanes) l.stream.wait(start);
-    submit_all();
-    for (lane& l : m_lanes) m_main.wait(l.stream.record());
-  }
-  /// Submits work on `count` links in equal shares, one for each lane.
-  template <class Work>
-  void in_shares(int count, Work work) {
-    if (count == 0) return;
-    const auto share = [&](std::size_t k) {
-      return int(std::int64_t{count} * std::int64_t(k) / std::int64_t(m_lanes.size()));
-    };
-    in_lanes([&] {
-      for (std::size_t k = 0; k < m_lanes.size(); ++k)
-        if (share(k + 1) > share(k)) work(stream_of(m_lanes[k]), share(k), share(k + 1) - share(k));
-    });
-  }
-  /// Returns the lane's stream, or the main stream if there is one lane only.
-  [[nodiscard]] starling::stream& stream_of(lane& l) {
-    return m_lanes.size() == 1 ? m_main : l.stream;
-  }
-
-  /// Returns the lane of a batch. On the host a worker runs a stream from begin to end: adjacent
-  /// sub-grids, which read the same ghosts, are in one lane. A GPU runs all streams concurrently:
-  /// batches take lanes in turn.
-  [[nodiscard]] lane& lane_of(int first) {
-    const auto lanes = std::ptrdiff_t(m_lanes.size());
-    return m_lanes[std::size_t(on_host() ? lanes * first / count() : first / m_batch % lanes)];
-  }
-
   [[nodiscard]] static double* of(array& u, int first) {
     return u.data() + index_type{first} * compact.block;
   }
@@ -422,7 +377,8 @@ class resident final : public part_simulation {
             first,
             n,
             energy_only,
-            m_lanes_per_vector > 1 ? m_lanes_per_vector : 0};
+            m_lanes_per_vector > 1 ? m_lanes_per_vector : 0,
+            m_scheme.weight()};
   }
 
   /// Return the state before a stage and the state after it.
@@ -433,11 +389,11 @@ class resident final : public part_simulation {
   /// all others the fluxes are final, and the rates follow.
   void find_fluxes(int stage) {
     const int corrected = m_plan.corrected;
-    in_batches(0, corrected, [this, stage](lane& l, int first, int n) {
+    m_lanes.in_batches(0, corrected, [this, stage](lane& l, int first, int n) {
       find_fluxes(l, stage, first, n, l.fluxes.data());
       find_rates(l, stage, first, n, l.fluxes.data());
     });
-    in_batches(corrected, count(), [this, stage](lane& l, int first, int n) {
+    m_lanes.in_batches(corrected, count(), [this, stage](lane& l, int first, int n) {
       find_fluxes(l, stage, first, n, corrected_fluxes(first));
     });
   }
@@ -449,10 +405,10 @@ class resident final : public part_simulation {
     const stage_kernels k = make_stage(
         {l.u.data(), l.u.data(), l.pressure.data(), l.jump.data(), l.points.data(), fluxes, speeds},
         m_tables.frames.data() + first, n, m_scheme, m_lanes_per_vector);
-    submit_kernels(stream_of(l), ghosts_from(before(stage), l, first, n, false), k);
+    submit_kernels(m_lanes.stream_of(l), ghosts_from(before(stage), l, first, n, false), k);
     const auto faces = m_plan.fine_faces_of(first, n);
     if (faces.empty()) return;
-    submit(stream_of(l),
+    submit(m_lanes.stream_of(l),
            mean_fluxes{fluxes, m_means.data(),
                        m_tables.fine_faces.data() + (faces.data() - m_plan.fine_faces.data()),
                        first, int(faces.size())});
@@ -460,11 +416,13 @@ class resident final : public part_simulation {
   /// Submits the divergence, and the update, if the time step is determined. In the first stage it
   /// is not: rates are stored in the memory of the next state.
   void find_rates(lane& l, int stage, int first, int n, const double* fluxes) {
-    starling::stream& queue = stream_of(l);
+    starling::stream& queue = m_lanes.stream_of(l);
     const subgrid_frame* frames = m_tables.frames.data() + first;
     double* rate = stage == 0 ? of(after(stage), first) : l.rate.data();
-    submit(queue, divergence{fluxes, of(before(stage), first), rate, frames, n, m_scheme.omega});
-    submit(queue, outflow_rate{fluxes, m_leaving.data(), frames, m_plan.first, n});
+    submit(queue, divergence{fluxes, of(before(stage), first), rate, frames, n, m_scheme.omega,
+                             m_scheme.gravity});
+    submit(queue,
+           outflow_rate{fluxes, m_leaving.data(), frames, m_plan.first, n, m_scheme.gravity});
     if (stage > 0) update_state(queue, stage, first, n, rate);
   }
   void correct(int stage) {
@@ -473,22 +431,24 @@ class resident final : public part_simulation {
       submit(m_main,
              correct_fluxes{m_corrected.data(), m_means.data(), m_tables.coarse_faces.data(),
                             m_plan.corrected, int(m_tables.coarse_faces.size())});
-    in_batches(m_plan.corrected, count(), [this, stage](lane& l, int first, int n) {
+    m_lanes.in_batches(m_plan.corrected, count(), [this, stage](lane& l, int first, int n) {
       find_rates(l, stage, first, n, corrected_fluxes(first));
     });
   }
 
   void restrict_cells(array& u, field_set fields) {
-    in_shares(int(m_plan.restrictions.size()), [&](starling::stream& queue, int first, int n) {
-      submit(queue,
-             restriction{u.data(), u.data(), m_tables.restrictions.data() + first, n, fields});
-    });
+    m_lanes.in_shares(
+        int(m_plan.restrictions.size()), [&](starling::stream& queue, int first, int n) {
+          submit(queue,
+                 restriction{u.data(), u.data(), m_tables.restrictions.data() + first, n, fields});
+        });
   }
   void prolong_cells(array& u, field_set fields) {
-    in_shares(int(m_plan.prolongations.size()), [&](starling::stream& queue, int first, int n) {
-      submit(queue, prolong(u, m_tables.prolongations.data() + first, n, u, theta_of_ghosts,
-                            fields == field_set::energy));
-    });
+    m_lanes.in_shares(int(m_plan.prolongations.size()),
+                      [&](starling::stream& queue, int first, int n) {
+                        submit(queue, prolong(u, m_tables.prolongations.data() + first, n, u,
+                                              theta_of_ghosts, fields == field_set::energy));
+                      });
   }
   [[nodiscard]] prolongation prolong(const array& from, const level_link* links, int n, array& to,
                                      double theta, bool energy_only) const {
@@ -558,10 +518,10 @@ class resident final : public part_simulation {
   }
 
   void synchronize_tracer() {
-    in_batches(0, count(), [this](lane& l, int first, int n) {
+    m_lanes.in_batches(0, count(), [this](lane& l, int first, int n) {
       array& u = after(last_stage);
-      submit(stream_of(l), ghosts_from(u, l, first, n, true));
-      submit_unless_fault(stream_of(l),
+      submit(m_lanes.stream_of(l), ghosts_from(u, l, first, n, true));
+      submit_unless_fault(m_lanes.stream_of(l),
                           synchronize_tau{of(u, first), l.u.data(), n, m_scheme.effective_gamma()});
     });
   }
@@ -625,7 +585,7 @@ class resident final : public part_simulation {
   bool m_outflow_pending = false;
   bool m_failed = false;
   std::optional<fault> m_fault;
-  std::vector<lane> m_lanes;
+  lane_set m_lanes;
   std::array<std::array<starling::graph, step_list.size()>, 2> m_graphs;
 };
 

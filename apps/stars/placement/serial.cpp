@@ -134,7 +134,9 @@ void serial_driver::find_fluxes() {
 }
 
 void serial_driver::compute_fluxes(int n, double* fluxes) {
-  run(ghosts_of(m_live.data(), m_plan.view(), n, width(), m_u.data()));
+  ghost_fill ghosts = ghosts_of(m_live.data(), m_plan.view(), n, width(), m_u.data());
+  ghosts.weight = m_scheme.weight();
+  run(ghosts);
   const stage_arrays arrays{m_u.data(),      m_u.data(), m_pressure.data(), m_jump.data(),
                             m_points.data(), fluxes,     m_speeds.data()};
   const subgrid_frame* frame = &m_plan.frames[static_cast<std::size_t>(n)];
@@ -152,8 +154,8 @@ void serial_driver::find_rates(int n, const double* fluxes) {
   const auto k = static_cast<std::size_t>(n);
   const subgrid_frame* frame = &m_plan.frames[k];
   run(divergence{fluxes, &m_live[k * compact.block], &m_rate[k * compact.block], frame, 1,
-                 m_scheme.omega});
-  run(outflow_rate{fluxes, m_leaving.data(), frame, m_plan.first, 1});
+                 m_scheme.omega, m_scheme.gravity});
+  run(outflow_rate{fluxes, m_leaving.data(), frame, m_plan.first, 1, m_scheme.gravity});
 }
 
 void serial_driver::correct() {

@@ -31,18 +31,6 @@
 namespace stars {
 namespace {
 
-std::size_t streams_of(starling::device& where, const staged_options& how) {
-  return how.streams == 0 ? where.pool().size() : how.streams;
-}
-
-/// Returns how many sub-grids may be in flight on one device: with an aggregator a full batch on
-/// each stream and one batch that is gathered, otherwise one sub-grid on each stream.
-std::size_t workspaces_for(starling::device& where, const staged_options& how, int sub_grids) {
-  const std::size_t streams = streams_of(where, how);
-  if (how.aggregate <= 1) return streams;
-  return std::min<std::size_t>(std::size_t(sub_grids), how.aggregate * (streams + 1));
-}
-
 class staged final : public part_simulation {
  public:
   staged(starling::runtime& rt, snapshot initial, const scheme& numerics, const staged_options& how,
@@ -162,8 +150,7 @@ class staged final : public part_simulation {
   }
 
  private:
-  /// Waits for all tasks. Returns the exception of the first failed task in the order of their
-  /// start.
+  /// Waits for all tasks. Returns the exception of the first one that failed, in their order.
   starling::task<std::exception_ptr> drain() { return all_over(std::exchange(m_running, {})); }
 
   /// Returns the fastest signal of all parts of the domain.
@@ -176,8 +163,8 @@ class staged final : public part_simulation {
     co_return fastest;
   }
 
-  /// Throws after all tasks have ended, so that no earlier fault can be found: the fault that the
-  /// serial driver would find first, if there is any, otherwise `failure`.
+  /// Throws after all tasks have ended: the fault that the serial driver would find first, if there
+  /// is any, otherwise `failure`.
   starling::task<> fail(std::exception_ptr failure) {
     m_failed = true;
     static_cast<void>(co_await drain());
@@ -229,8 +216,8 @@ class staged final : public part_simulation {
     }
   }
 
-  // --- The operations of a step. Each starts tasks and returns. No task waits for a whole
-  // operation: it continues when what it reads is ready, and when nobody reads what it overwrites.
+  // --- The operations of a step. Each starts tasks, which wait for what they read, and for the
+  // readers of what they overwrite.
 
   signal start(starling::task<> t) {
     return m_running.emplace_back(starling::spawn(std::move(t)).share());
@@ -282,19 +269,14 @@ class staged final : public part_simulation {
       for (const int h : m_order.halos_of(n))
         inputs.push_back(m_halo[std::size_t(h)].cells_sent_before);
       for (const fine_face& face : m_plan.fine_faces_of(n, 1))
-        if (const int h = halo_of_row(face.row); h >= 0)
-          inputs.push_back(m_halo[std::size_t(h)].fluxes_sent);
+        for (std::size_t h = 0; h < halo_count(); ++h)
+          if (sends(m_plan.halos[h], face)) inputs.push_back(m_halo[h].fluxes_sent);
       ready[std::size_t(n)] = start(find_fluxes(n, now, std::move(inputs)));
     }
     m_ready.swap(ready);
   }
-  /// Returns the halo that sends a row; -1: none does.
-  [[nodiscard]] int halo_of_row(int row) const {
-    for (std::size_t h = 0; h < halo_count(); ++h)
-      if (const halo& one = m_plan.halos[h];
-          row >= one.outgoing_row && row < one.outgoing_row + one.outgoing_rows)
-        return int(h);
-    return -1;
+  [[nodiscard]] static bool sends(const halo& h, const fine_face& face) {
+    return face.row >= h.outgoing_row && face.row < h.outgoing_row + h.outgoing_rows;
   }
   [[nodiscard]] std::vector<signal> fluxes() const {
     return {m_ready.begin(), m_ready.begin() + count()};
@@ -305,8 +287,7 @@ class staged final : public part_simulation {
       const halo& one = m_plan.halos[h];
       std::vector<signal> writers{m_halo[h].sent}, readers{m_halo[h].received};
       for (const fine_face& face : m_plan.fine_faces)
-        if (face.row >= one.outgoing_row && face.row < one.outgoing_row + one.outgoing_rows)
-          writers.push_back(m_ready[std::size_t(face.slot)]);
+        if (sends(one, face)) writers.push_back(m_ready[std::size_t(face.slot)]);
       for (const coarse_face& face : m_plan.coarse_faces)
         readers.push_back(m_ready[std::size_t(face.slot)]);
       halo_signals& now = m_halo[h];
@@ -404,8 +385,8 @@ class staged final : public part_simulation {
     m_ready.swap(ready);
   }
 
-  /// Returns the signals of a fill and of the fills that it reads. Its own comes first, so that no
-  /// task ends before the previous task of its fill, even if another one fails.
+  /// Returns the signals of a fill and of those that it reads. Its own comes first: no task ends
+  /// before the previous one of its fill, even if another one fails.
   [[nodiscard]] std::vector<signal> with_reads(int fill) const {
     std::vector<signal> picked = {m_ready[std::size_t(fill)]};
     for (const int other : m_order.reads(fill)) picked.push_back(m_ready[std::size_t(other)]);
@@ -436,7 +417,10 @@ class staged final : public part_simulation {
     co_await wait_all(std::move(inputs));
     const workspace_pool::loan lent = co_await m_workspaces.borrow();
     workspace& w = *lent;
-    run_loop(ghosts_of(now.u, m_plan.view(), n, int(host_vector::size()), w.host_u.data()));
+    ghost_fill ghosts =
+        ghosts_of(now.u, m_plan.view(), n, int(host_vector::size()), w.host_u.data());
+    ghosts.weight = m_scheme.weight();
+    run_loop(ghosts);
     co_await run_kernels(n, w);
     const subgrid_frame* frame = &m_plan.frames[std::size_t(n)];
     if (now.stage == 0) {
@@ -465,8 +449,8 @@ class staged final : public part_simulation {
   void finish_fluxes(int n, const moment& now, const double* fluxes, double* work) {
     const subgrid_frame* frame = &m_plan.frames[std::size_t(n)];
     double* rate = now.stage == 0 ? part(now.next, n) : work;
-    run_loop(divergence{fluxes, part(now.u, n), rate, frame, 1, m_scheme.omega});
-    run_loop(outflow_rate{fluxes, m_leaving.data(), frame, m_plan.first, 1});
+    run_loop(divergence{fluxes, part(now.u, n), rate, frame, 1, m_scheme.omega, m_scheme.gravity});
+    run_loop(outflow_rate{fluxes, m_leaving.data(), frame, m_plan.first, 1, m_scheme.gravity});
     if (now.stage > 0) update_state(n, now, rate);
   }
   starling::task<> do_first_update(int n, moment now, signal dt_chosen) {

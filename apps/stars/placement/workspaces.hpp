@@ -186,4 +186,17 @@ class workspace_pool {
   starling::channel<ticket> m_tickets;
 };
 
+inline std::size_t streams_of(starling::device& where, const staged_options& how) {
+  return how.streams == 0 ? where.pool().size() : how.streams;
+}
+
+/// Returns how many sub-grids may be in flight on one device: with an aggregator a full batch on
+/// each stream and one batch that is gathered, otherwise one sub-grid on each stream.
+inline std::size_t workspaces_for(starling::device& where, const staged_options& how,
+                                  int sub_grids) {
+  const std::size_t streams = streams_of(where, how);
+  if (how.aggregate <= 1) return streams;
+  return std::min<std::size_t>(std::size_t(sub_grids), how.aggregate * (streams + 1));
+}
+
 }  // namespace stars

@@ -18,16 +18,25 @@ class linear_wave final : public problem {
   }
 
   [[nodiscard]] gas_state gas(const double (&r)[3], double dx) const override {
+    return at(r[m_axis], dx);
+  }
+  /// To first order in the amplitude.
+  [[nodiscard]] std::optional<gas_state> exact(const double (&r)[3], double dx,
+                                               double time) const override {
+    return at(r[m_axis] - time, dx);
+  }
+
+ private:
+  [[nodiscard]] gas_state at(double x, double dx) const {
     const double k = std::numbers::pi / xscale;
     // The mean of sin(k x) over a cell is sin(k x) sin(k dx/2) / (k dx/2).
     const double half = 0.5 * k * dx;
-    const double d = m_amplitude * (std::sin(half) / half) * std::sin(k * r[m_axis]);
+    const double d = m_amplitude * (std::sin(half) / half) * std::sin(k * x);
     gas_state g{1.0 + d, 1.0 / gamma + d, {}, 0};
     g.v[m_axis] = d;
     return g;
   }
 
- private:
   int m_axis;
   double m_amplitude;
 };

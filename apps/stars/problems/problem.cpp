@@ -15,11 +15,19 @@ problem::problem(std::string called, double adiabatic, double half_width, bounda
   require(gamma > 1.0 && gamma < 10.0, "gamma must be above 1 and below 10");
 }
 
+namespace {
+
+void centre_of(const subgrid_frame& at, int cell, double (&r)[3]) {
+  const int c[3] = {cell % edge, cell / edge % edge, cell / (edge * edge)};
+  for (int a = 0; a < 3; ++a) r[a] = (2 * c[a] + 1 + at.lower[a]) * at.half_dx;
+}
+
+}  // namespace
+
 void fill_subgrid(const problem& flow, const subgrid_frame& at, double* data) {
   for (int k = 0; k < cells_per_subgrid; ++k) {
-    const int c[3] = {k % edge, k / edge % edge, k / (edge * edge)};
     double r[3];
-    for (int a = 0; a < 3; ++a) r[a] = (2 * c[a] + 1 + at.lower[a]) * at.half_dx;
+    centre_of(at, k, r);
     const gas_state g = flow.gas(r, at.dx());
     const double e = g.pressure / (flow.gamma - 1.0);
     const auto put = [&](int f, double v) { data[f * cells_per_subgrid + k] = v; };
@@ -47,6 +55,26 @@ snapshot initial_state(const problem& flow, int level) {
   for (int n = 0; n < s.grid.subgrid_count(); ++n)
     fill_subgrid(flow, s.grid.frame_of(n, s.boundary), &s.data[s.index(n, 0, {0, 0, 0})]);
   return s;
+}
+
+std::optional<double> density_error(const problem& flow, const snapshot& state) {
+  double sum = 0.0, volume = 0.0;
+  for (int n = 0; n < state.grid.subgrid_count(); ++n) {
+    const subgrid_frame at = state.grid.frame_of(n, state.boundary);
+    const double cell_volume = at.dx() * at.dx() * at.dx();
+    const double* rho = &state.data[state.index(n, field::rho, {})];
+    double own = 0.0;
+    for (int k = 0; k < cells_per_subgrid; ++k) {
+      double r[3];
+      centre_of(at, k, r);
+      const std::optional<gas_state> exact = flow.exact(r, at.dx(), state.time);
+      if (!exact) return std::nullopt;
+      own += std::abs(rho[k] - exact->rho);
+    }
+    sum += own * cell_volume;
+    volume += cells_per_subgrid * cell_volume;
+  }
+  return sum / volume;
 }
 
 }  // namespace stars

@@ -3,6 +3,7 @@
 /// What a problem is: its gas, its boundary, its initial state, and where it needs small cells.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,12 +26,19 @@ class problem {
   double gamma = 1.4;
   double xscale = 1.0;  ///< half the edge of the domain
   boundary_kind boundary = boundary_kind::outflow;
-  std::vector<refinement_rule> rules;  ///< a leaf is refined if one of them applies
+  double gravity = 0.0;                ///< constant acceleration towards lower z
+  std::vector<refinement_rule> rules;  ///< a leaf is refined if a group applies
 
   virtual ~problem() = default;
 
   /// Returns the initial gas in the cell with this centre and edge.
   [[nodiscard]] virtual gas_state gas(const double (&centre)[3], double dx) const = 0;
+
+  /// Returns the gas in that cell at a time, if the flow has a solution in closed form.
+  [[nodiscard]] virtual std::optional<gas_state> exact(const double (&/*centre*/)[3], double /*dx*/,
+                                                       double /*time*/) const {
+    return std::nullopt;
+  }
 
  protected:
   /// \throws std::invalid_argument if a value is impossible
@@ -43,5 +51,9 @@ void fill_subgrid(const problem& flow, const subgrid_frame& at, double* data);
 /// Returns the initial state on a uniform grid.
 /// \throws std::invalid_argument if the level is impossible
 [[nodiscard]] snapshot initial_state(const problem& flow, int level);
+
+/// Returns the L1 error of the density of a state, sum |rho - exact| dV / V, if the flow has an
+/// exact solution.
+[[nodiscard]] std::optional<double> density_error(const problem& flow, const snapshot& state);
 
 }  // namespace stars

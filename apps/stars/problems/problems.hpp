@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// The problems: shock tube, point explosion, sound wave.
+/// The problems: shock tube, point explosion, sound wave, uniform flow, vortex, shear layers,
+/// heavy gas above light gas.
 #pragma once
 
 #include <memory>
@@ -45,6 +46,52 @@ struct wave_options {
   double xscale = 1.0;
 };
 
+/// Uniform flow with rho = p = 1, periodic: its exact solution is the initial state.
+struct uniform_flow_options {
+  double speed = 1.0;
+  double polar = 90.0;   ///< degrees from the z axis to the velocity
+  double azimuth = 0.0;  ///< degrees from the x axis to its projection
+  double gamma = 1.4;
+  double xscale = 1.0;
+};
+
+/// Returns the radius of the vortex for which its velocity on the faces of the domain is 3e-5 of
+/// the largest one.
+inline double default_vortex_radius(double xscale) { return 0.2 * xscale; }
+
+/// Isentropic vortex of Shu (1998) along the z axis in a uniform flow with rho = p = 1, periodic.
+/// It moves with the flow and keeps its form, up to the velocities that it has at its images.
+struct vortex_options {
+  double strength = 5.0;
+  double radius = 0.0;   ///< 0: default_vortex_radius
+  double speed = 1.0;    ///< of the flow, in the plane z = 0
+  double azimuth = 0.0;  ///< degrees from the x axis to its direction
+  double gamma = 1.4;
+  double xscale = 1.0;
+};
+
+/// Kelvin-Helmholtz instability of McNally, Lyra and Passy (2012), periodic: streams of (rho, vx) =
+/// (1, 0.5) and, in the middle half of the domain along y, (2, -0.5), with p = 2.5 and smooth
+/// layers between them; v_y = amplitude sin(2 pi x / (edge / 2)). Lengths are in units of the edge
+/// of the domain: with xscale 0.5 times are those of the paper.
+struct shear_options {
+  double amplitude = 0.01;
+  double width = 0.025;  ///< of a layer: e-folding length over the edge of the domain
+  double gamma = 5.0 / 3.0;
+  double xscale = 1.0;
+};
+
+/// Rayleigh-Taylor instability between reflecting walls: density 2 above and 1 below z = 0, with a
+/// smooth interface, p = 2.5 at z = 0 and in equilibrium elsewhere; v_z = amplitude cos(k x) cos(k
+/// z/2) with k = pi / xscale, without divergence.
+struct layer_options {
+  double amplitude = 0.01;
+  double width = 0.1;    ///< of the interface: scale of its tanh over the edge of the domain
+  double gravity = 0.5;  ///< towards lower z
+  double gamma = 5.0 / 3.0;
+  double xscale = 1.0;
+};
+
 /// \throws std::invalid_argument whose text begins with the option, if a value is impossible
 [[nodiscard]] std::unique_ptr<problem> sod_problem(const sod_options& options = {});
 /// The ball is heated as it is on a grid of `finest_level`. In coarser cells it has a radius of 3.5
@@ -52,6 +99,11 @@ struct wave_options {
 [[nodiscard]] std::unique_ptr<problem> blast_problem(int finest_level,
                                                      const blast_options& options = {});
 [[nodiscard]] std::unique_ptr<problem> linear_wave_problem(const wave_options& options = {});
+[[nodiscard]] std::unique_ptr<problem> uniform_flow_problem(
+    const uniform_flow_options& options = {});
+[[nodiscard]] std::unique_ptr<problem> vortex_problem(const vortex_options& options = {});
+[[nodiscard]] std::unique_ptr<problem> kelvin_helmholtz_problem(const shear_options& options = {});
+[[nodiscard]] std::unique_ptr<problem> rayleigh_taylor_problem(const layer_options& options = {});
 
 /// Return the initial states on uniform grids.
 inline snapshot make_sod(int level, const sod_options& options = {}) {

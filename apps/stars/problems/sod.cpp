@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <cmath>
-#include <numbers>
-
+#include "problems/direction.hpp"
 #include "problems/problems.hpp"
 
 namespace stars {
@@ -9,13 +7,9 @@ namespace {
 
 class sod final : public problem {
  public:
-  explicit sod(const sod_options& o) : problem("sod", o.gamma, o.xscale, boundary_kind::outflow) {
-    const auto component = [](double v) { return std::abs(v) < 1e-15 ? 0.0 : v; };
-    const double polar = o.polar * std::numbers::pi / 180.0;
-    const double azimuth = o.azimuth * std::numbers::pi / 180.0;
-    m_normal[0] = component(std::sin(polar) * std::cos(azimuth));
-    m_normal[1] = component(std::sin(polar) * std::sin(azimuth));
-    m_normal[2] = component(std::cos(polar));
+  explicit sod(const sod_options& o)
+      : problem("sod", o.gamma, o.xscale, boundary_kind::outflow),
+        m_normal(direction(o.polar, o.azimuth)) {
     rules = {{field::rho, refinement_measure::relative_difference, 0.1}};
   }
 
@@ -25,7 +19,7 @@ class sod final : public problem {
   }
 
  private:
-  double m_normal[3];
+  std::array<double, 3> m_normal;
 };
 
 }  // namespace

@@ -194,6 +194,16 @@ TEST_P(placements, give_the_serial_bits_on_a_rotating_grid) {
   }
 }
 
+TEST_P(placements, give_the_serial_bits_in_gravity) {
+  const auto flow = rayleigh_taylor_problem({.amplitude = 0.1});
+  snapshot first = initial_state(*flow, 1);
+  scheme s = scheme_for(first);
+  s.gravity = flow->gravity;
+  expect_same_bits(run(first, s, 3), serial(first, s, 3));
+  first.boundary = boundary_kind::outflow;
+  expect_same_bits(run(first, s, 2), serial(first, s, 2));
+}
+
 TEST_P(placements, stop_with_the_cell_of_an_unphysical_state) {
   snapshot first = make_blast(1);
   const triple bad{3, 5, 7};

@@ -106,8 +106,9 @@ TEST(driver, agrees_bitwise_with_whole_array_kernels) {
         run(reduce_max{speeds.data(), most, n * speed_block, 64});
         run(time_step{most, clock, 64, o.cfl, g.dx()});
       }
-      run(divergence{fluxes.data(), state.data(), rate.data(), tables.frames.data(), n, o.omega});
-      run(outflow_rate{fluxes.data(), leaving.data(), tables.frames.data(), 0, n});
+      run(divergence{fluxes.data(), state.data(), rate.data(), tables.frames.data(), n, o.omega,
+                     o.gravity});
+      run(outflow_rate{fluxes.data(), leaving.data(), tables.frames.data(), 0, n, o.gravity});
       run(outflow_update{amount.data(), leaving.data(), clock, n, stage});
       run(update{state.data(), state.data(), s.data.data(), rate.data(), clock, n, stage});
     }

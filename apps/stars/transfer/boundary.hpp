@@ -13,6 +13,7 @@ namespace stars {
 struct boundary_transform {
   triple direction;
   axis_rule rule[3];
+  double weight = 0.0;  ///< gravity / (gamma - 1)
 
   template <class V>
   constexpr void operator()(V (&u)[field_count], const V (&from)[3], const V (&to)[3]) const {
@@ -37,11 +38,25 @@ struct boundary_transform {
       }
     }
     u[field::egas] = u[field::egas] - V(0.5) * removed / u[field::rho];
+    if (weight != 0.0 && rule[2] == axis_rule::mirror)
+      u[field::egas] = u[field::egas] + hydrostatic_change(u, from[2] - to[2]);
     for (int a = 0; a < 3; ++a) {
       const int b = (a + 1) % 3, c = (a + 2) % 3;
       u[field::sx + a] = s[a];
       u[field::lx + a] = spin[a] + (to[b] * s[c] - to[c] * s[b]);
     }
+  }
+
+ private:
+  /// Returns the change of the internal energy density at a place lower by `depth`, to second order
+  /// in the weight of the gas between both. The internal energy stays positive. The tracer is left
+  /// as it is, since no gas crosses a wall.
+  template <class V>
+  constexpr V hydrostatic_change(const V (&u)[field_count], V depth) const {
+    const V rho = u[field::rho], sx = u[field::sx], sy = u[field::sy], sz = u[field::sz];
+    const V internal = u[field::egas] - V(0.5) * ((sx * sx + sy * sy) + sz * sz) / rho;
+    const V change = V(weight) * rho * depth;
+    return ops<V>::select(change < V(0.0), internal * change / (internal - change), change);
   }
 };
 

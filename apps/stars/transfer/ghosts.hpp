@@ -26,8 +26,9 @@ struct ghost_fill {
   const ghost_source* sources;  ///< [count][26]
   int first;                    ///< slot of the first sub-grid
   int count;
-  bool energy_only;  ///< field egas only: `to` is [count][14^3]
-  int sweep;         ///< 0, or the lanes of the vectors that sweep
+  bool energy_only;     ///< field egas only: `to` is [count][14^3]
+  int sweep;            ///< 0, or the lanes of the vectors that sweep
+  double weight = 0.0;  ///< gravity / (gamma - 1), by which the pressure changes beyond walls
 
   static constexpr int host_grain = 64;  ///< for sweeps: eight sub-grids with eight lanes
 
@@ -164,7 +165,7 @@ struct ghost_fill {
     V there[3], here[3];
     centres(s.slot, c, there);
     centres(first + n, at, here);
-    boundary_transform{v, {s.rule[0], s.rule[1], s.rule[2]}}(u, there, here);
+    boundary_transform{v, {s.rule[0], s.rule[1], s.rule[2]}, weight}(u, there, here);
   }
   /// Returns the coordinate of the centres of the cells from `cell` on.
   template <class V>

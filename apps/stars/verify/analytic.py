@@ -286,3 +286,26 @@ def linear_wave_average(edges, t, *, amplitude, density=1.0, speed=1.0, waveleng
     half = 0.5 * k * np.diff(edges)
     middle = 0.5 * (argument[1:] + argument[:-1])
     return density * (1.0 + amplitude * np.sin(middle) * np.sin(half) / half)
+
+
+def isentropic_vortex_average(edges, t, *, strength, radius, velocity, gamma):
+    """Returns cell averages [y][x] of the density of a vortex that moves with a uniform flow of
+    density and pressure 1 and `velocity` (x, y) through a periodic square with these edges.
+
+    C.-W. Shu, NASA/CR-97-206253 (1998): with x and y in units of the radius, the swirl is
+    strength / (2 pi) exp((1 - r^2) / 2) times r, and p / rho^gamma is 1 everywhere.
+    """
+    edges = np.asarray(edges, dtype=float)
+    period = edges[-1] - edges[0]
+    half = 0.5 * np.diff(edges)
+    points = (0.5 * (edges[1:] + edges[:-1]))[:, None] + half[:, None] * _NODES
+
+    def squares(shift):
+        away = (points - shift + 0.5 * period) % period - 0.5 * period
+        return (away / radius) ** 2
+
+    x, y = squares(velocity[0] * t), squares(velocity[1] * t)
+    depth = (gamma - 1.0) * strength**2 / (8.0 * gamma * math.pi**2)
+    r = y[:, :, None, None] + x[None, None, :, :]
+    density = (1.0 - depth * np.exp(1.0 - r)) ** (1.0 / (gamma - 1.0))
+    return np.einsum("jbia,b,a->ji", density, 0.5 * _WEIGHTS, 0.5 * _WEIGHTS)

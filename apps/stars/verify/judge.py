@@ -5,8 +5,14 @@ import functools
 import itertools
 import math
 
+import linear
 import numpy as np
-from analytic import linear_wave_average, riemann_problem, sedov_solution
+from analytic import (
+    isentropic_vortex_average,
+    linear_wave_average,
+    riemann_problem,
+    sedov_solution,
+)
 from plotfile import bad_plotfile
 from spherical import ball_blast
 
@@ -176,6 +182,63 @@ def linear_wave_l1(file, amplitude=1e-6, speed=1.0, axis=0):
     """Returns the density L1 in units of the amplitude: 0 is exact, 2/pi a wave that vanished."""
     exact = linear_wave_exact(file, amplitude, speed, axis)
     return l1_of_leaves(file, file.leaves.field(DENSITY), exact) / amplitude
+
+
+def _direction(polar, azimuth):
+    a, b = math.radians(polar), math.radians(azimuth)
+    return math.sin(a) * math.cos(b), math.sin(a) * math.sin(b), math.cos(a)
+
+
+def uniform_flow_difference(file, speed=1.0, polar=90.0, azimuth=0.0):
+    """Returns the largest difference of any conserved density from a flow with rho = p = 1, and
+    its field. Angular momentum is not compared."""
+    gamma = float(file.metadata.get("gamma", 1.4))
+    velocity = [speed * n for n in _direction(polar, azimuth)]
+    exact = {DENSITY: 1.0, "egas": 1.0 / (gamma - 1.0) + 0.5 * speed * speed, "species0": 1.0,
+             "tau": (1.0 / (gamma - 1.0)) ** (1.0 / gamma), **dict(zip(("sx", "sy", "sz"), velocity))}
+    return max((float(np.abs(file.field(n) - v).max()), n) for n, v in exact.items())
+
+
+def vortex_l1(file, strength=5.0, radius=None, speed=1.0, azimuth=0.0):
+    """Returns the density L1 against the vortex that moves with the flow."""
+    radius = radius or 0.2 * file.hi[0]
+    exact = isentropic_vortex_average(
+        file.edges(), file.time, strength=strength, radius=radius,
+        velocity=[speed * n for n in _direction(90.0, azimuth)],
+        gamma=float(file.metadata.get("gamma", 1.4)))
+    return l1_norm(file.field(DENSITY), exact[None])
+
+
+def _mode(file, momentum, across, k, weight):
+    """Returns the amplitude of exp(i k x) in a velocity, weighted along the axis `across`
+    (0: z, 1: y of an array [z][y][x])."""
+    velocity = file.field(momentum) / file.field(DENSITY)
+    rows = velocity.mean(axis=1 - across)
+    # The mean of a wave over a cell is smaller than its value by this factor.
+    half = 0.5 * k * file.cell_volume() ** (1.0 / 3.0)
+    wave = np.exp(-1j * k * file.centres()) / (math.sin(half) / half)
+    values = 2.0 * (rows @ wave) / file.cells
+    w = weight(file.centres())
+    return float(np.abs(np.sum(w * values)) / np.sum(w))
+
+
+def shear_modes(file, amplitude=0.01, width=0.025):
+    """Returns the amplitude of the mode of McNally et al. (2012) in v_y: in the file, and by the
+    linearised equations."""
+    edge = file.hi[1] - file.lo[1]
+    k = 4.0 * math.pi / edge
+    gamma = float(file.metadata.get("gamma", 5.0 / 3.0))
+    found = _mode(file, "sy", 1, k, linear.shear_weight(edge))
+    return found, linear.shear_growth(file.time, edge, amplitude, width, gamma)
+
+
+def layer_modes(file, amplitude=0.01, width=0.1, gravity=0.5):
+    """Returns the amplitude of the mode of one wavelength in v_z: in the file, and by the linearised
+    equations."""
+    edge = file.hi[2] - file.lo[2]
+    gamma = float(file.metadata.get("gamma", 5.0 / 3.0))
+    found = _mode(file, "sz", 0, 2.0 * math.pi / edge, linear.layer_weight(edge))
+    return found, linear.layer_growth(file.time, edge, amplitude, width, gravity, gamma)
 
 
 def blast_time(file, offset=None, radius=BLAST_RADIUS):

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The complete verification (`make verify`): runs the program, checks its files, prints one table.
 
-It checks Sod's tube in Octo-Tiger's published norm, the order of convergence of the linear wave,
-the order of the blast against the similarity solution, the equality of all ways to place the work
+It checks Sod's tube in Octo-Tiger's published norm, the order of convergence of the linear wave
+and the vortex, the growth of instabilities, the order of the blast against the similarity solution, the equality of all ways to place the work
 (with nine points on a face and with one; for CUDA also on the host), bit by bit, and the number of
 kernel launches of the staged placement. The exit code is 0 if every check held.
 """
@@ -23,7 +23,7 @@ from report import report
 
 # The density L1 that Octo-Tiger prints, by level.
 PUBLISHED_SOD = {1: 8.616107e-3, 2: 4.603921e-3}
-PARTS = ("sod", "linear_wave", "placements", "launches", "blast")
+PARTS = ("sod", "linear_wave", "vortex", "instabilities", "placements", "launches", "blast")
 KERNELS = 5
 # Ways of placing and launching the same work.
 WAYS = {"staged": ("staged", "--aggregate", 1), "aggregated": ("staged", "--aggregate", 16),
@@ -89,6 +89,21 @@ class suite:
         # At 16³ the limiter flattens the crest, so the order of the finer pair is checked.
         self.judge("wave, all", "linear-wave", *waves, "--min-order", 1, keep=["L1", "order 16"])
         self.judge("wave", "linear-wave", *waves[1:], keep=["order 32"])
+
+    def vortex(self):
+        files = [self.stars(f"vortex{8 << level}", "vortex", level, "--azimuth", 30, "--steps", 0,
+                            "--stop-time", 0.2) for level in (1, 2, 3)]
+        self.judge("vortex", "vortex", *files, "--azimuth", 30, keep=["L1", "order"])
+
+    def instabilities(self):
+        last = self.stars("rayleigh-taylor", "rayleigh-taylor", 2, "--steps", 0, "--stop-time", 2)
+        self.judge("Rayleigh-Taylor", "rayleigh-taylor", last, "--max-difference", 0.02,
+                   keep=["difference"])
+        shear = ["--width", 0.05]
+        last = self.stars("kelvin-helmholtz", "kelvin-helmholtz", 3, *shear, "--xscale", 0.5,
+                          "--steps", 0, "--stop-time", 0.3)
+        self.judge("Kelvin-Helmholtz", "kelvin-helmholtz", last, *shear, "--max-difference", 0.01,
+                   keep=["difference"])
 
     def placements(self):
         for quadrature in ("nine-point", "centre"):

@@ -96,3 +96,31 @@ def test_linear_wave_returns_after_one_period():
     start = analytic.linear_wave_average(edges, 0.0, amplitude=1e-6)
     end = analytic.linear_wave_average(edges, 2.0, amplitude=1e-6)
     assert end == pytest.approx(start, abs=1e-20 + 4e-16)
+
+
+def _vortex(cells, t, **changes):
+    options = {"strength": 5.0, "radius": 0.2, "velocity": (1.0, 0.5), "gamma": 1.4} | changes
+    return analytic.isentropic_vortex_average(np.linspace(-1.0, 1.0, cells + 1), t, **options)
+
+
+def test_the_vortex_moves_with_the_flow_and_returns():
+    start = _vortex(16, 0.0)
+    assert start == pytest.approx(_vortex(16, 4.0), abs=1e-13)
+    assert _vortex(16, 0.25) == pytest.approx(np.roll(start, (1, 2), (0, 1)), abs=1e-13)
+    assert start == pytest.approx(start.T, abs=1e-15)
+
+
+def test_the_vortex_has_the_density_of_its_pressure_balance():
+    # p' = rho v^2 / r with p = rho^gamma, integrated from the edge to the centre.
+    r = np.linspace(0.0, 6.0, 20001)
+    speed = 5.0 / (2.0 * math.pi) * r * np.exp(0.5 * (1.0 - r * r))
+    with np.errstate(invalid="ignore"):
+        slope = np.where(r > 0.0, speed**2 / np.where(r > 0.0, r, 1.0), 0.0)
+    enthalpy = 1.4 / 0.4 - np.sum(0.5 * (slope[1:] + slope[:-1]) * np.diff(r))
+    centre = _vortex(400, 0.0, velocity=(0.0, 0.0))[199:201, 199:201].mean()
+    assert centre == pytest.approx((enthalpy * 0.4 / 1.4) ** 2.5, rel=1e-3)
+
+
+def test_vortex_averages_of_fine_cells_merge_into_those_of_coarse_cells():
+    fine = _vortex(32, 0.3).reshape(16, 2, 16, 2).mean(axis=(1, 3))
+    assert fine == pytest.approx(_vortex(16, 0.3), abs=1e-9)

@@ -6,6 +6,7 @@ import json
 
 import analytic
 import judge
+import linear
 import numpy as np
 import pytest
 import synthetic
@@ -187,6 +188,106 @@ def test_convergence_needs_equal_times(store, capsys):
     files = [store(f"w{n}", _wave(n, 0.1), time=t) for n, t in ((16, 2.0), (32, 2.1))]
     assert verify.main(["linear-wave", *files]) == 2
     assert "time 2.1" in capsys.readouterr().err
+
+
+# uniform flow ------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def uniform(tmp_path):
+    """Returns uniform(name, **changes), which writes a flow with speed 2 along y."""
+
+    def write(name, **changes):
+        one = np.ones((8,) * 3)
+        fields = synthetic.state(one, one * (2.5 + 2.0))
+        fields |= {"sy": 2.0 * one, "tau": one * 2.5 ** (1 / 1.4)}
+        for field, value in changes.items():
+            fields[field] = fields[field].copy()
+            fields[field][1, 2, 3] += value
+        return str(synthetic.write(tmp_path / name, fields, time=0.3))
+
+    return write
+
+
+def test_uniform_flow_is_that_of_the_options(uniform):
+    assert verify.main(["uniform-flow", uniform("a"), "--speed", "2", "--azimuth", "90"]) == 0
+    assert verify.main(["uniform-flow", uniform("b"), "--speed", "2"]) == 1
+
+
+@pytest.mark.parametrize("field", ["density", "egas", "tau", "sx", "sy", "sz", "species0"])
+def test_uniform_flow_notices_one_cell(uniform, field):
+    file = uniform("a", **{field: 2e-13})
+    assert verify.main(["uniform-flow", file, "--speed", "2", "--azimuth", "90"]) == 1
+
+
+# vortex ------------------------------------------------------------------------------------------
+
+
+def _vortices(store, power):
+    files = []
+    for n in (16, 32):
+        plane = analytic.isentropic_vortex_average(
+            np.linspace(-1.0, 1.0, n + 1), 0.5, strength=5.0, radius=0.2, velocity=(0.0, 1.0),
+            gamma=1.4)
+        density = np.broadcast_to(plane, (n,) * 3) + 10.0 * n**-power
+        files.append(store(f"v{n}", density, time=0.5))
+    return files
+
+
+def test_vortex_measures_the_order(store):
+    files = _vortices(store, 2.0)
+    assert verify.main(["vortex", *files, "--azimuth", "90"]) == 0
+    assert verify.main(["vortex", *files]) == 1  # another direction
+    assert verify.main(["vortex", *files, "--azimuth", "90", "--strength", "4"]) == 1
+
+
+def test_vortex_rejects_first_order(store):
+    assert verify.main(["vortex", *_vortices(store, 1.0), "--azimuth", "90"]) == 1
+
+
+# instabilities -----------------------------------------------------------------------------------
+
+
+def _store_mode(path, mode, time, momentum, factor):
+    """Writes a flow of 32³ cells with `factor` times the velocity of a mode across its layers."""
+    mode.advance(time)
+    x = (np.arange(32) + 0.5) / 16.0 - 1.0
+    v = np.interp(x, mode.faces, mode.state[2].real)
+    v = v + 1j * np.interp(x, mode.faces, mode.state[2].imag)
+    velocity = factor * np.real(v[:, None] * np.exp(1j * mode.k * x)[None, :])
+    layers = mode.flow.density(x)[:, None] * np.ones(32)
+    shape = (slice(None), None) if momentum == "sz" else (None,)  # layers along z or along y
+    density = np.broadcast_to(layers[shape], (32,) * 3).copy()
+    fields = synthetic.state(density, density * 9.0)
+    fields[momentum] = np.broadcast_to((layers * velocity)[shape], (32,) * 3).copy()
+    return str(synthetic.write(path, fields, time=time, gamma=5.0 / 3.0))
+
+
+def test_kelvin_helmholtz_compares_the_mode_with_the_linear_equations(tmp_path):
+    def file(name, factor):
+        mode = linear.perturbation(linear.shear_layers(2.0, 0.1), 2.0 * np.pi,
+                                   lambda y: np.full_like(y, 0.01), 400)
+        return _store_mode(tmp_path / name, mode, 0.3, "sy", factor)
+
+    options = ["--width", "0.1", "--max-difference", "0.05"]
+    right = file("a", 1.0)
+    assert verify.main(["kelvin-helmholtz", right, *options]) == 0
+    assert verify.main(["kelvin-helmholtz", right, *options, "--amplitude", "0.011"]) == 1
+    assert verify.main(["kelvin-helmholtz", file("b", 0.92), *options]) == 1
+
+
+def test_rayleigh_taylor_compares_the_mode_with_the_linear_equations(tmp_path):
+    def file(name, factor):
+        mode = linear.perturbation(linear.heavy_layers(2.0, 0.1, 0.5), np.pi,
+                                   lambda y: 0.01 * np.cos(0.5 * np.pi * y), 400,
+                                   lambda y: -0.005j * np.sin(0.5 * np.pi * y))
+        return _store_mode(tmp_path / name, mode, 1.0, "sz", factor)
+
+    options = ["--max-difference", "0.05"]
+    right = file("a", 1.0)
+    assert verify.main(["rayleigh-taylor", right, *options]) == 0
+    assert verify.main(["rayleigh-taylor", right, *options, "--gravity", "1"]) == 1
+    assert verify.main(["rayleigh-taylor", file("b", 0.92), *options]) == 1
 
 
 # blast -------------------------------------------------------------------------------------------

@@ -85,6 +85,47 @@ def linear_wave(args):
     return out
 
 
+def uniform_flow(args):
+    file = plotfile(args.plotfile)
+    worst, field = judge.uniform_flow_difference(file, args.speed, args.polar, args.azimuth)
+    out = report("uniform flow", plotfile=str(args.plotfile))
+    out.note("field with the largest difference", field)
+    out.at_most("largest difference", worst, args.max_difference)
+    return out
+
+
+def vortex(args):
+    files = _coarse_to_fine(args.plotfiles)
+    out = report("vortex", plotfiles=[str(p) for p in args.plotfiles])
+    flow = (args.strength, args.radius, args.speed, args.azimuth)
+    errors = [judge.vortex_l1(file, *flow) for file in files]
+    _convergence(out, files, errors, args.min_order)
+    return out
+
+
+def _growth(out, file, found, expected, limit):
+    """Adds the rows that the checks of instabilities share."""
+    out.note("time", file.time)
+    out.note("amplitude of the mode", found)
+    out.note("amplitude by the linearised equations", expected)
+    out.at_most("relative difference", abs(found / expected - 1.0), limit)
+    return out
+
+
+def kelvin_helmholtz(args):
+    file = plotfile(args.plotfile)
+    out = report("Kelvin-Helmholtz", plotfile=str(args.plotfile))
+    modes = judge.shear_modes(file, args.amplitude, args.width)
+    return _growth(out, file, *modes, args.max_difference)
+
+
+def rayleigh_taylor(args):
+    file = plotfile(args.plotfile)
+    out = report("Rayleigh-Taylor", plotfile=str(args.plotfile))
+    modes = judge.layer_modes(file, args.amplitude, args.width, args.gravity)
+    return _growth(out, file, *modes, args.max_difference)
+
+
 def blast(args):
     files = _coarse_to_fine(args.plotfiles)
     out = report("blast", plotfiles=[str(p) for p in args.plotfiles])
@@ -183,6 +224,30 @@ def _parser():
     c.add_argument("--amplitude", type=float, default=1e-6)
     c.add_argument("--speed", type=float, default=1.0, help="speed of sound of the mean state")
     c.add_argument("--axis", choices="xyz", default="x")
+    c = add("uniform-flow", uniform_flow, "a uniform flow stays as it is")
+    c.add_argument("plotfile")
+    c.add_argument("--max-difference", type=float, default=1e-13)
+    c.add_argument("--speed", type=float, default=1.0)
+    c.add_argument("--polar", type=float, default=90.0, help="from the z axis, degrees")
+    c.add_argument("--azimuth", type=float, default=0.0, help="from the x axis, degrees")
+    c = add("vortex", vortex, "order of convergence of a vortex that moves")
+    c.add_argument("plotfiles", nargs="+", metavar="PLOTFILE")
+    c.add_argument("--min-order", type=float, default=1.9)
+    c.add_argument("--strength", type=float, default=5.0)
+    c.add_argument("--radius", type=float, help="of the vortex (default: xscale / 5)")
+    c.add_argument("--speed", type=float, default=1.0)
+    c.add_argument("--azimuth", type=float, default=0.0, help="from the x axis, degrees")
+    c = add("kelvin-helmholtz", kelvin_helmholtz, "growth of the shear mode, linear phase")
+    c.add_argument("plotfile")
+    c.add_argument("--max-difference", type=float, required=True, help="relative")
+    c.add_argument("--amplitude", type=float, default=0.01)
+    c.add_argument("--width", type=float, default=0.025, help="of the layers, over the edge")
+    c = add("rayleigh-taylor", rayleigh_taylor, "growth of a falling layer, linear phase")
+    c.add_argument("plotfile")
+    c.add_argument("--max-difference", type=float, required=True, help="relative")
+    c.add_argument("--amplitude", type=float, default=0.01)
+    c.add_argument("--width", type=float, default=0.1, help="of the interface, over the edge")
+    c.add_argument("--gravity", type=float, default=0.5)
     c = add("blast", blast, "order of convergence to the similarity solution")
     c.add_argument("plotfiles", nargs="+", metavar="PLOTFILE")
     c.add_argument(

@@ -14,6 +14,7 @@ import pytest
 
 STARS = os.environ["STARS"]
 VERIFY = pathlib.Path(__file__).parents[2] / "verify" / "verify.py"
+PROBLEMS = sorted((pathlib.Path(__file__).parents[2] / "problems").glob("*.toml"))
 
 
 def limited(kind, most):
@@ -67,16 +68,35 @@ def test_bad_options_are_reported_and_end_with_2(arguments, words, tmp_path):
     assert words in stars("-o", tmp_path, *arguments, code=2)
 
 
+@pytest.mark.parametrize(
+    ("expression", "words"),
+    [
+        ("difference(rho) > 0.1 or size(tau) > 1", "at position 26: 'size', expected value"),
+        ("difference(mass) > 0.1", "at position 12: 'mass', expected a field: rho, egas"),
+        ("value(rho) > much", "at position 14: 'much', expected a number"),
+    ],
+)
+def test_an_error_in_a_refinement_expression_is_reported_with_its_position(expression, words,
+                                                                           tmp_path):
+    said = stars("--refine", expression, "--level", 0, "-o", tmp_path / "out", code=2)
+    assert f"--refine: {words}" in said
+    assert not (tmp_path / "out").exists()
+
+
 FLOATING = {
     "xscale": [0, -1, 1e31],
     "gamma": [1, 0, 3.5],
     "energy": [0, -1, 1e31],
     "radius": [-1, 1e31],
     "amplitude": [0, -1, 0.5],
+    "speed": [2e6, -2e6],
+    "strength": [-1, 10.5],
+    "width": [0, -1, 0.3],
     "polar": [361, -361],
     "azimuth": [361, -361],
     "cfl": [0, -0.1, 1.1],
     "omega": [1e7, -1e7],
+    "gravity": [1e7, -1e7],
     "rho-floor": [0, -1],
     "stop-time": [-1, 1e31],
     "mutate-gamma": [-1, 4],
@@ -143,13 +163,29 @@ def test_a_radius_without_cells_is_reported_as_an_option(tmp_path):
         (["--restart-every", 1, "--no-restart-file"], "--restart-every has no effect"),
         (["--graph", "step"], "--graph has no effect with --residency staged"),
         (["--problem", "sod", "--energy", 2], "--energy has no effect for problem sod"),
+        (["--refine", "value(rho) > 2"], "--refine has no effect on a uniform mesh"),
         (["--polar", 45], "--polar has no effect for problem blast"),
+        (["--problem", "vortex", "--axis", 1], "--axis has no effect for problem vortex"),
     ],
 )
 def test_an_option_without_effect_is_reported(arguments, reason, tmp_path):
     common = ["--level", 0, "--steps", 1, "-o", tmp_path]
     assert "warning: " + reason in stars(*common, *arguments)
     assert "warning" not in stars(*common)
+
+
+@pytest.mark.parametrize("file", PROBLEMS, ids=lambda f: f.stem)
+def test_each_configuration_of_a_problem_runs(file, tmp_path):
+    assert file.stem.startswith(text_in(file, "problem").strip('"'))
+    said = stars("--config", file, "--level", 1, "--steps", 1, "-o", tmp_path)
+    assert "warning" not in said
+    assert "16³" in said
+
+
+def text_in(file, key):
+    """Returns the text of a value in a TOML file."""
+    return next(line.split("=")[1].strip() for line in file.read_text().splitlines()
+                if line.split("=")[0].strip() == key)
 
 
 def steps_of(*arguments, folder):
@@ -337,6 +373,7 @@ def restart(tmp_path_factory):
         (["--energy", 1], "energy: the file has 2, this run 1"),
         (["--radius", 0.5], "radius: the file has 0.875, this run 0.5"),
         (["--boundary", "periodic"], "boundary: the file has outflow, this run periodic"),
+        (["--gravity", 0.25], "gravity: the file has 0, this run 0.25"),
         (["--cfl", 0.2], "cfl: the file has 0.4, this run 0.2"),
         (["--reconstruction", "minmod"], "reconstruction: the file has ppm, this run minmod"),
         (["--quadrature", "centre"], "quadrature: the file has nine-point, this run centre"),
@@ -416,6 +453,74 @@ def test_the_verification_notices_a_skipped_ghost_direction(tmp_path):
     stars("--level", 1, "--steps", 4, "--mutate-direction", 12, "-o", tmp_path, "--no-restart-file",
           code=1)
     assert verify("symmetry", last_plot(tmp_path)) == 1
+
+
+@pytest.mark.parametrize("mutation", [[], ["--mutate-gamma", 1.5]], ids=["true", "gamma"])
+def test_a_vortex_keeps_its_form(mutation, tmp_path):
+    report = tmp_path / "r.json"
+    stars("--problem", "vortex", "--azimuth", 30, "--level", 1, "--steps", 0, "--stop-time", 0.2,
+          "-o", tmp_path / "16", "--no-restart-file", "--json", report, *mutation)
+    stars("--problem", "vortex", "--azimuth", 30, "--level", 2, "--steps", 0, "--stop-time", 0.2,
+          "-o", tmp_path / "32", "--no-restart-file", *mutation)
+    files = [last_plot(tmp_path / n) for n in ("16", "32")]
+    expected = 1 if mutation else 0
+    assert verify("vortex", *files, "--azimuth", 30, "--min-order", 1.9) == expected
+    error = json.loads(report.read_text())["metrics"]["density_l1"]
+    assert (error > 5e-3) == bool(mutation)
+
+
+@pytest.mark.parametrize("residency", ["staged", "resident"])
+def test_a_uniform_flow_stays_as_it_is(residency, tmp_path):
+    flow = ["--polar", 60, "--azimuth", 30, "--speed", 0.5]
+    stars("--problem", "uniform-flow", *flow, "--level", 1, "--steps", 4, "-o", tmp_path,
+          "--residency", residency, "--no-restart-file")
+    assert verify("uniform-flow", last_plot(tmp_path), *flow) == 0
+    assert verify("uniform-flow", last_plot(tmp_path)) == 1
+
+
+def test_shear_layers_follow_the_linear_equations(tmp_path):
+    flow = ["--width", 0.1]
+    judge = [*flow, "--max-difference", 0.01]
+    run = ["--problem", "kelvin-helmholtz", *flow, "--xscale", 0.5, "--level", 2, "--steps", 0,
+           "--stop-time", 0.12, "--no-restart-file"]
+    stars(*run, "-o", tmp_path / "a")
+    assert verify("kelvin-helmholtz", last_plot(tmp_path / "a"), *judge) == 0
+    stars(*run, "--reconstruction", "minmod", "-o", tmp_path / "b")
+    assert verify("kelvin-helmholtz", last_plot(tmp_path / "b"), *judge) == 1
+
+
+def test_a_falling_layer_follows_the_linear_equations_and_keeps_its_energy(tmp_path):
+    report = tmp_path / "r.json"
+    run = ["--problem", "rayleigh-taylor", "--level", 1, "--steps", 0, "--stop-time", 2,
+           "--no-restart-file"]
+    stars(*run, "-o", tmp_path / "a", "--json", report)
+    written = json.loads(report.read_text())
+    assert written["checks"] == {"mass drift": True, "energy drift": True}
+    assert written["config"]["gravity"] == 0.5
+    judge = ["--max-difference", 0.08]  # at 16³; 32³ is nearer
+    assert verify("rayleigh-taylor", last_plot(tmp_path / "a"), *judge) == 0
+    stars(*run, "--gravity", 0.4, "-o", tmp_path / "b")
+    assert verify("rayleigh-taylor", last_plot(tmp_path / "b"), *judge) == 1
+    assert verify("rayleigh-taylor", last_plot(tmp_path / "b"), *judge, "--gravity", 0.4) == 0
+
+
+def test_a_run_in_gravity_continues_bit_by_bit(tmp_path):
+    run = ["--problem", "rayleigh-taylor", "--gravity", 0.3, "--level", 0, "--steps"]
+    stars(*run, 4, "-o", tmp_path / "whole")
+    stars(*run, 2, "-o", tmp_path / "part")
+    restart = tmp_path / "part" / "restart00002.h5"
+    if not restart.exists():
+        pytest.skip("built without HDF5")
+    stars("--restart", restart, "--steps", 4, "-o", tmp_path / "part")
+    assert verify("compare", *(last_plot(tmp_path / n) for n in ("whole", "part"))) == 0
+
+
+def test_energy_in_gravity_is_not_checked_where_gas_may_leave(tmp_path):
+    report = tmp_path / "r.json"
+    stars("--gravity", 0.1, "--level", 0, "--steps", 1, "-o", tmp_path, "--json", report)
+    written = json.loads(report.read_text())
+    assert list(written["checks"]) == ["mass drift"]
+    assert "energy_drift" in written["metrics"]
 
 
 def suite(folder, parts, replace):
