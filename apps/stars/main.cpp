@@ -432,9 +432,14 @@ starling::task<int> lead(settings& s, starling::runtime& rt) {
     co_return apps::tell(
         "stars",
         starling::out_of_memory(
-            memory_text(s.level, memory_needed(s.level, s.place, true, starling::rank_count())) +
-            " and more, which were not to be had; choose a lower level or a machine with more "
-            "memory"));
+            is_adaptive(s)
+                ? fmt::format("--level {} --min-level {}: the sub-grids that the flow needs do not "
+                              "fit into the memory; choose a lower level, or a machine with more",
+                              s.level, limits_of(s).min)
+                : memory_text(s.level,
+                              memory_needed(s.level, s.place, true, starling::rank_count())) +
+                      " and more, which were not to be had; choose a lower level or a machine with "
+                      "more memory"));
   } catch (const std::exception& e) {
     co_return apps::tell("stars", e);
   }

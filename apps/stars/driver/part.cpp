@@ -121,6 +121,7 @@ task<> part::move_to(octree next) {
     received.push_back(co_await when<&part::leaves_from>(m_regrids));
   co_await std::move(sent);
   m_regrids += 1;
+  m_aggregated += m_simulation->aggregated();
   m_simulation =
       co_await m_simulation->next(m_setup.start.grid, std::move(kept), std::move(received), this);
 }
@@ -144,8 +145,10 @@ std::vector<node_key> part::leaves() const {
 
 task<part_state> part::state() {
   snapshot now = co_await m_simulation->gather();
-  co_return part_state{std::move(now.data),        now.step,    now.time, m_outflow,
-                       m_simulation->aggregated(), m_bytes_sent};
+  starling::aggregation_statistics aggregated = m_aggregated;
+  aggregated += m_simulation->aggregated();
+  co_return part_state{std::move(now.data), now.step,   now.time,
+                       m_outflow,           aggregated, m_bytes_sent};
 }
 
 // --- communication of the simulation

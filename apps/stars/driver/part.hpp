@@ -143,6 +143,7 @@ class part : public starling::chare<part>, private other_parts {
   std::vector<starling::chare_channel<double>> m_channels;  // by part; the own one is not used
   std::unique_ptr<part_simulation> m_simulation;
   std::int64_t m_regrids = 0;
+  starling::aggregation_statistics m_aggregated;  // of earlier trees
   std::array<double, field_count> m_outflow;
   std::int64_t m_accounts = 0;
   std::optional<starling::future<>> m_account;  // the last `account`
