@@ -127,6 +127,7 @@ struct following : chare<following> {
 };
 
 TEST_P(channels_between_ranks, of_a_bound_element_migrate_with_both) {
+  starling_test::stay_in_place(rt, "the test names the place of the element");
   auto [leaders, followers] =
       create_bound_arrays<leading, following>(rt, 2, placement::round_robin);
   rt.sync_wait([](chare_array<leading> l, chare_array<following> f) -> task<> {

@@ -102,7 +102,7 @@ FLOATING = {
     "mutate-gamma": [-1, 4],
 }
 WHOLE = {
-    "level": [8, 99],
+    "level": [11, 99],
     "axis": [3],
     "aggregate": [2**22],
     "steps": [2 * 10**9],
@@ -131,7 +131,7 @@ def test_a_number_outside_its_bounds_is_refused_with_option_value_and_bounds(nam
     ("line", "words"),
     [
         ("levle = 3", ["unknown key 'levle'"]),
-        ("level = 99", ["--level", "'99'", "from 0 to 7"]),
+        ("level = 99", ["--level", "'99'", "from 0 to 10"]),
         ('level = "three"', ["--level", "'three'"]),
         ('problem = "supernova"', ["--problem", "supernova"]),
     ],
