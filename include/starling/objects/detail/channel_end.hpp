@@ -311,12 +311,14 @@ template <class Self, class Peer>
     };
     auto box = std::make_shared<channel_outbox>(*array.space().current_job(), int(to.local->index),
                                                 write, transfers_of(by));
-    return [to, box = std::move(box)](channel_offer&& offer) {
-      if constexpr (migrates_between_ranks<Peer>)
+    if constexpr (migrates_between_ranks<Peer>)
+      return [to, box = std::move(box)](channel_offer&& offer) {
         if (to.local->has_tracked()) [[unlikely]]
           return send_loosely(to, std::move(offer));
-      box->send(std::move(offer));
-    };
+        box->send(std::move(offer));
+      };
+    else
+      return [box = std::move(box)](channel_offer&& offer) { box->send(std::move(offer)); };
   } else {
     refuse_to_travel<typename array_of<Self>::key, typename address<Peer>::key>("a channel");
   }
