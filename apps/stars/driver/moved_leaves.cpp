@@ -12,18 +12,6 @@ int part_of(std::span<const int> first, int leaf) {
   return int(std::upper_bound(first.begin(), first.end(), leaf) - first.begin()) - 1;
 }
 
-/// Calls `f(from, to, piece)` with the parts of each piece of the next tree. `piece(moves)` adds it
-/// to a list; the leaves in it have numbers of the whole trees.
-template <class F>
-void for_each_piece(const regrid_plan& plan, std::span<const int> now, std::span<const int> next,
-                    F f) {
-  for (const auto& [from, to] : plan.copies) f(part_of(now, from), part_of(next, to), from, to, -1);
-  for (const level_link& l : plan.restrictions)
-    f(part_of(now, l.fine), part_of(next, l.coarse), l.fine, l.coarse, l.octant);
-  for (const level_link& l : plan.prolongations)
-    f(part_of(now, l.coarse), part_of(next, l.fine), l.coarse, l.fine, -1);
-}
-
 }  // namespace
 
 leaf_sender::leaf_sender(const regrid_plan& plan, std::span<const int> now,
@@ -71,8 +59,12 @@ moved_leaves leaf_sender::message(int part, std::size_t begin, std::size_t most,
 std::size_t pieces_from_others(const regrid_plan& plan, std::span<const int> now,
                                std::span<const int> next, int number) {
   std::size_t count = 0;
-  for_each_piece(plan, now, next,
-                 [&](int from, int to, int, int, int) { count += to == number && from != number; });
+  const auto add = [&](int from, int to) {
+    count += part_of(next, to) == number && part_of(now, from) != number;
+  };
+  for (const auto& [from, to] : plan.copies) add(from, to);
+  for (const level_link& l : plan.restrictions) add(l.fine, l.coarse);
+  for (const level_link& l : plan.prolongations) add(l.coarse, l.fine);
   return count;
 }
 
