@@ -176,6 +176,14 @@ void end_run_and_close(worker& here, const std::exception_ptr& error) noexcept {
     end_run(here, error);
 }
 
+void or_end_run(worker& here, function_ref<void()> f) noexcept {
+  try {
+    f();
+  } catch (...) {
+    end_run_and_close(here, std::current_exception());
+  }
+}
+
 void object_space::end_run(const std::exception_ptr& error) noexcept {
   end_run_here(error);
   if (job* j = m_job.load()) j->end_run(error);

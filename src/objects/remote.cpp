@@ -89,6 +89,39 @@ remote_function_list agree_on_remote_functions() {
   return {static_cast<std::uint32_t>(functions().all.size()), hash};
 }
 
+message pack_call(const called_function& f, const remote_way& way, const value_writer& values) {
+  attachment attached;
+  counting_archive count(&attached);
+  values(count);
+  const std::size_t own = sizeof(remote_header) + count.position();
+  const std::size_t padding = attached.owner ? -own % attached_align : 0;
+  message m(own + padding, attached.bytes, attached.owner);
+  const remote_header header{f.number, static_cast<std::uint32_t>(m.size()), way.worker,
+                             static_cast<std::uint8_t>(way.priority), f.is_counted};
+  std::memcpy(m.data(), &header, sizeof(header));
+  output_archive to(m.bytes().subspan(sizeof(header)), attached.owner ? &attached : nullptr);
+  values(to);
+  if (to.left() != padding) [[unlikely]]
+    throw_miscounted(to.left() - padding);
+  if (padding != 0) std::memset(m.data() + own, 0, padding);
+  return m;
+}
+
+message pack_call_for(job& j, const called_function& f, const remote_way& way,
+                      const value_writer& values) {
+  const writing_for here(j);
+  return pack_call(f, way, values);
+}
+
+std::vector<std::byte> pack_numbered(std::uint32_t maker,
+                                     function_ref<void(output_archive&)> write) {
+  std::vector<std::byte> bytes;
+  output_archive ar(bytes);
+  save_value(ar, maker);
+  write(ar);
+  return bytes;
+}
+
 void throw_cannot_travel(std::string_view what, std::string_view type) {
   throw usage_error(std::string(what) + ": a value of type " + std::string(type) +
                     " cannot travel to other ranks: give it a `serialize` or a starling::codec "

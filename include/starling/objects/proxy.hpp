@@ -183,7 +183,7 @@ class element {
   template <class Message>
   void post(Message& m, starling::priority order) const {
     if (m_address.local->specials() != 0) [[unlikely]]
-      return detail::send_specially(m_address, m, order);
+      return detail::send_specially<T>(m_address, m, detail::functions_of<T, Message>, order);
     detail::send(*m_address.local->home, m, order);
   }
 

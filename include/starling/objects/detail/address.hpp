@@ -16,6 +16,9 @@ enum class if_missing : std::uint8_t {
   makes   ///< the same; makes the element in an array that makes elements on demand
 };
 
+template <class T>
+struct message_functions;
+
 /// The element to which a message is sent.
 template <class T>
 struct address {
@@ -58,14 +61,9 @@ struct address {
     }
     return true;
   }
-  /// Handles a message that has not found a receiver on its home: delivers it after all if loads
-  /// are measured, passes it on if the element has migrated.
-  template <class Message>
-  [[gnu::noinline]] void not_there(Message& m) const noexcept {
-    if (!local->array->is_closed())
-      if (T* const target = find()) return Message::deliver_to(m, *local, *target);
-    if (!pass_on_if_tracked(*this, m)) Message::miss(m);
-  }
+  /// Handles a message, of the type with these functions, that has not found a receiver on its home:
+  /// delivers it after all if loads are measured, passes it on if the element has migrated.
+  [[gnu::noinline]] void not_there(work_item& m, const message_functions<T>& of) const noexcept;
   /// Handles a message to an element that does not exist: as hold_or_make, else reports the error
   /// by `by.fail` and discards the message.
   template <class By>

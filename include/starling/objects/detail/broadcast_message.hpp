@@ -46,9 +46,8 @@ class skip_message final : public work_item, public pooled<block_kind::state> {
   skip_message() : work_item(&drop, &drop, &name) {}
   static void deliver_to(work_item& m, local_elements&, T&) noexcept { m.discard(); }
   static void miss(work_item& m) noexcept { m.discard(); }
-  template <class F>
-  static auto with_parts(work_item&, job&, F f) {
-    return f(number_of_maker<message_maker<T, skip_message>>);
+  static void write(work_item&, job&, const value_user& use) {
+    use_values(use, number_of_maker<message_maker<T, skip_message>>);
   }
   static skip_message& make(const address<T>&, input_archive&) { return *new skip_message(); }
 

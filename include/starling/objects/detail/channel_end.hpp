@@ -172,7 +172,7 @@ class offer_message final : public work_item, public pooled<block_kind::state> {
   offer_message(const address<Peer>& to, channel_offer offer)
       : work_item(&run, &drop, &trace_name), m_address(to), m_offer(std::move(offer)) {}
 
-  // See tracked_message::functions.
+  // See message_functions.
   static void deliver_to(work_item& m, local_elements& here, Peer& target) noexcept {
     auto& self = static_cast<offer_message&>(m);
     target.note_wait();  // offers before this one may have delayed a departure
@@ -203,11 +203,10 @@ class offer_message final : public work_item, public pooled<block_kind::state> {
     relay_offer(std::move(offer), j, rank, std::move(write));
   }
   /// For the state of a destroyed element: the offer is refused, and its number is not used.
-  template <class F>
-  static auto with_parts(work_item& m, job& j, F f) {
+  static void write(work_item& m, job& j, const value_user& use) {
     static_cast<offer_message&>(m).refuse();
     skip_message<Peer> skipped;
-    return skip_message<Peer>::with_parts(skipped, j, f);
+    skip_message<Peer>::write(skipped, j, use);
   }
 
  private:
@@ -218,7 +217,7 @@ class offer_message final : public work_item, public pooled<block_kind::state> {
     if (self.m_address.local->array->is_closed()) return delete &self;
     if (Peer* const target = self.m_address.find())
       return deliver_to(self, *self.m_address.local, *target);
-    if (!pass_on_if_tracked(self.m_address, self)) miss(self);
+    if (!pass_on_if_tracked(self.m_address, self, functions_of<Peer, offer_message>)) miss(self);
   }
   void refuse() {
     if (m_offer.is_answered())
@@ -239,15 +238,13 @@ void send_loosely(const address<Peer>& to, channel_offer&& offer) {
   const worker& here = *worker::current();
   const auto& e = array.entry(here.index(), to.to);
   if (e.known.version != 0) offer.position.may_overtake = true;  // so it does not go by the home
-  std::unique_ptr<work_item, discard_message> inner(new offer_message<Peer>(to, std::move(offer)));
-  owned_tracked_message<Peer> m(new tracked_message<Peer>(to,
-                                                          static_cast<offer_message<Peer>&>(*inner),
-                                                          {.sender = array.worker_number(here),
-                                                           .version = e.known.version,
-                                                           .priority = priority::high,
-                                                           .is_loose = true}));
-  static_cast<void>(inner.release());
-  send_to_worker(array, e.known.worker, std::move(m));
+  const ticket position{.sender = array.worker_number(here),
+                        .version = e.known.version,
+                        .priority = priority::high,
+                        .is_loose = true};
+  send_to_worker(array, e.known.worker,
+                 make_tracked<Peer>(to, *new offer_message<Peer>(to, std::move(offer)),
+                                    functions_of<Peer, offer_message<Peer>>, position));
 }
 
 /// Sends an offer to an element whose home is on this rank.
@@ -258,7 +255,7 @@ void send_within_rank(const address<Peer>& to, channel_offer&& offer) {
       return send_loosely(to, std::move(offer));
   auto& m = *new offer_message<Peer>(to, std::move(offer));
   if (to.local->specials() != 0) [[unlikely]]
-    return send_specially(to, m, priority::high);
+    return send_specially<Peer>(to, m, functions_of<Peer, offer_message<Peer>>, priority::high);
   send(*to.local->home, m, priority::high);
 }
 
@@ -272,11 +269,8 @@ struct remote_tracked_offer {
     const ticket at = read_ticket(array, ar);
     const auto from = load_channel_name(ar.read<std::vector<std::byte>>());
     const address<Peer> to{array.locate(k).local, k};
-    std::unique_ptr<work_item, discard_message> inner(
-        new offer_message<Peer>(to, load_offer(a, ar, from)));
-    owned_tracked_message<Peer> m(
-        new tracked_message<Peer>(to, static_cast<offer_message<Peer>&>(*inner), at));
-    static_cast<void>(inner.release());
+    auto m = make_tracked<Peer>(to, *new offer_message<Peer>(to, load_offer(a, ar, from)),
+                                functions_of<Peer, offer_message<Peer>>, at);
     m->queued().home = array.local(a.worker_index()).home;
     array.receive_tracked(*m.release());
   }

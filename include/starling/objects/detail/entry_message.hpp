@@ -74,6 +74,13 @@ class element_message : public work_item {
  protected:
   static constexpr bool replies = !std::is_same_v<Reply, no_reply>;
 
+  /// Handles that the element does not exist.
+  void miss_element(const entry_info& entry) noexcept {
+    if constexpr (replies)
+      m_address.miss(*this, entry, *this);
+    else
+      m_address.miss(*this, entry, m_address);
+  }
   /// Stores the result of `make()`. @throws its exceptions and those of the reply
   template <class Make>
   void answer_with(const Make& make) {
@@ -189,24 +196,22 @@ class entry_message final : public base_of_message<T, entry_result<Entry>, Reply
     self.deliver(target);
   }
   static void miss(work_item& m) noexcept {
-    auto& self = static_cast<entry_message&>(m);
-    self.m_address.miss(self, info_of<Entry>, self);
+    static_cast<entry_message&>(m).miss_element(info_of<Entry>);
   }
-  /// Calls `f` with the values from which another rank makes the message: see tracked_message.
-  template <class F>
-  static auto with_parts(work_item& m, job& j, F f) {
+  /// See message_functions.
+  static void write(work_item& m, job& j, const value_user& use) {
     auto& self = static_cast<entry_message&>(m);
     using result = unwrapped_t<entry_result<Entry>>;
     if constexpr (!entry_travels<Entry, T>) {
       refuse_entry<Entry, T>();
     } else if constexpr (!base::replies) {
-      return f(number_of_maker<message_maker<T, entry_message>>, self.m_args);
+      use_values(use, number_of_maker<message_maker<T, entry_message>>, self.m_args);
     } else if constexpr (!result_travels<result>) {
       refuse_entry<Entry, T, result>();
     } else {
       using remade = entry_message<Entry, T, remote_promise<result>>;
-      return with_address_of(j, self.m_reply, [&](const reply_address& to) {
-        return f(number_of_maker<message_maker<T, remade>>, to, self.m_args);
+      with_address_of(j, self.m_reply, [&](const reply_address& to) {
+        use_values(use, number_of_maker<message_maker<T, remade>>, to, self.m_args);
       });
     }
   }
@@ -235,7 +240,7 @@ class entry_message final : public base_of_message<T, entry_result<Entry>, Reply
     entry_message& self = of(item);
     T* const target = self.m_address.receiver();
     if (target == nullptr) [[unlikely]]
-      return self.m_address.not_there(self);
+      return self.m_address.not_there(self, functions_of<T, entry_message>);
     self.deliver(*target);
   }
   [[gnu::always_inline]] void deliver(T& target) noexcept {  // `run` is the hot path
@@ -281,7 +286,7 @@ class destroy_message final : public work_item, public pooled<block_kind::state>
   explicit destroy_message(const address<T>& to)
       : work_item(&run, &drop, &info.trace_name), m_at(to) {}
 
-  static constexpr bool is_last = true;  // see is_last_message
+  static constexpr bool is_last = true;
   static constexpr auto without_element = if_missing::waits;
   static void deliver_to(work_item& m, local_elements& here, T&) noexcept {
     auto& self = static_cast<destroy_message&>(m);
@@ -292,9 +297,8 @@ class destroy_message final : public work_item, public pooled<block_kind::state>
     auto& self = static_cast<destroy_message&>(m);
     self.m_at.miss(self, info, self.m_at, without_element);
   }
-  template <class F>
-  static auto with_parts(work_item&, job&, F f) {
-    return f(number_of_maker<message_maker<T, destroy_message>>);
+  static void write(work_item&, job&, const value_user& use) {
+    use_values(use, number_of_maker<message_maker<T, destroy_message>>);
   }
   static destroy_message& make(const address<T>& to, input_archive&) {
     return *new destroy_message(to);
@@ -306,7 +310,7 @@ class destroy_message final : public work_item, public pooled<block_kind::state>
   static void run(void* item) noexcept {
     auto* self = static_cast<destroy_message*>(item);
     if (self->m_at.find() == nullptr) [[unlikely]]
-      return self->m_at.not_there(*self);
+      return self->m_at.not_there(*self, functions_of<T, destroy_message>);
     or_end_run(*self->m_at.local->home,
                [self] { self->m_at.array().destroy(*self->m_at.local, self->m_at.to); });
     delete self;

@@ -42,11 +42,10 @@ class insert_message final : public work_item, public pooled<block_kind::state> 
     });
     delete &self;
   }
-  template <class F>
-  static auto with_parts(work_item& m, job&, F f) {
+  static void write(work_item& m, job&, const value_user& use) {
     if constexpr (travels<Arguments>)
-      return f(number_of_maker<message_maker<T, insert_message>>,
-               static_cast<insert_message&>(m).m_args);
+      use_values(use, number_of_maker<message_maker<T, insert_message>>,
+                 static_cast<insert_message&>(m).m_args);
     else
       refuse_to_travel<Arguments>("insert");
   }

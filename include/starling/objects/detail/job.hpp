@@ -133,13 +133,6 @@ class writing_for {
   job* m_before;
 };
 
-/// Calls make_remote with values of the user. Any thread.
-template <class Handler, class... V>
-[[nodiscard]] message make_remote_for(job& j, const remote_way& way, const V&... values) {
-  const writing_for here(j);
-  return make_remote<Handler>(way, values...);
-}
-
 void send_failure(job& by, const reply_address& to, const std::exception_ptr& error) noexcept;
 
 /// Reads a reply address from a message. @throws archive_error when there is no such worker
@@ -227,23 +220,24 @@ inline constexpr bool is_remote_promise = false;
 template <class R>
 inline constexpr bool is_remote_promise<remote_promise<R>> = true;
 
-/// Returns `f(address)`, which packs a message with the address of `reply`. If `f` throws, the
-/// waiter for the reply receives the exception. @throws std::bad_alloc, the exceptions of `f`
-template <class R, class F>
-auto with_address_of(job& j, promise<R>& reply, F f) {
+/// Calls `f(address)`, which packs a message with the address of `reply`. If `f` throws, the waiter
+/// for the reply receives the exception. @throws std::bad_alloc, the exceptions of `f`
+template <class R>
+void with_address_of(job& j, promise<R>& reply, function_ref<void(const reply_address&)> f) {
   const reply_address to = address_of(j, reply);
   try {
-    return f(to);
+    f(to);
   } catch (...) {
     if (const auto slot = j.take_slot(to.slot)) slot->fail(std::current_exception());
     throw;
   }
 }
-template <class R, class F>
-auto with_address_of(job& j, remote_promise<R>& reply, F f) {
+template <class R>
+void with_address_of(job& j, remote_promise<R>& reply,
+                     function_ref<void(const reply_address&)> f) {
   const reply_address to = address_of(j, reply);
   try {
-    return f(to);
+    f(to);
   } catch (...) {
     send_failure(j, to, std::current_exception());
     throw;

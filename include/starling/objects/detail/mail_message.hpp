@@ -57,14 +57,12 @@ class mail_message final : public mail<Entry>, public pooled<block_kind::state> 
     auto& self = static_cast<mail_message&>(m);
     self.m_address.miss(self, info_of<Entry>, self.m_address);
   }
-  /// As entry_message::with_parts.
-  template <class F>
-  static auto with_parts(work_item& m, job&, F f) {
+  static void write(work_item& m, job&, const value_user& use) {
     if constexpr (!entry_travels<Entry, T>)
       refuse_entry<Entry, T>();
     else
-      return f(number_of_maker<message_maker<T, mail_message<Entry, T>>>,
-               static_cast<mail_message&>(m).args);
+      use_values(use, number_of_maker<message_maker<T, mail_message<Entry, T>>>,
+                 static_cast<mail_message&>(m).args);
   }
   static mail_message& make(const address<T>& to, input_archive& ar) {
     return *new mail_message(whole_arguments(), to, ar.read<typename mail<Entry>::arguments>());
@@ -79,7 +77,7 @@ class mail_message final : public mail<Entry>, public pooled<block_kind::state> 
     mail_message& self = of(item);
     T* const target = self.m_address.receiver();
     if (target == nullptr) [[unlikely]]
-      return self.m_address.not_there(self);
+      return self.m_address.not_there(self, functions_of<T, mail_message>);
     self.deliver(*target);
   }
   [[gnu::always_inline]] void deliver(T& target) noexcept {

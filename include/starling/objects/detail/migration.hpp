@@ -28,14 +28,13 @@ class release_message final : public work_item, public pooled<block_kind::state>
   }
   static void miss(work_item& m) noexcept { m.discard(); }
 
-  template <class F>
-  static auto with_parts(work_item& m, job&, F f) {
+  static void write(work_item& m, job&, const value_user& use) {
     auto& self = static_cast<release_message&>(m);
     std::vector<std::byte> result;
     output_archive ar(result);
     save_result(ar, self.m_result);
-    return f(number_of_maker<message_maker<T, release_message>>, self.m_tree, self.m_number,
-             result);
+    use_values(use, number_of_maker<message_maker<T, release_message>>, self.m_tree,
+               self.m_number, result);
   }
   static release_message& make(const address<T>& to, input_archive& ar) {
     const auto tree = ar.read<object_id>();
@@ -49,7 +48,7 @@ class release_message final : public work_item, public pooled<block_kind::state>
   static constexpr named_location name{"", "starling: result of a reduction"};
   static void run(void* item) noexcept {
     auto& self = *static_cast<release_message*>(static_cast<work_item*>(item));
-    self.m_to.not_there(self);
+    self.m_to.not_there(self, functions_of<T, release_message>);
   }
   static void drop(void* item) noexcept {
     delete static_cast<release_message*>(static_cast<work_item*>(item));

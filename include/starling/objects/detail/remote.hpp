@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <exception>
 #include <memory>
 #include <span>
@@ -20,6 +19,7 @@
 #include <starling/net/message.hpp>
 #include <starling/objects/archive.hpp>
 #include <starling/objects/detail/message_receipt.hpp>
+#include <starling/objects/detail/value_writer.hpp>
 
 /// Messages to other ranks: a function to be called there, and its arguments as bytes.
 ///
@@ -28,6 +28,7 @@
 /// connect.
 namespace starling::detail {
 
+class job;
 class object_space;
 class received_call;
 
@@ -130,25 +131,30 @@ struct remote_way {
   starling::priority priority = starling::priority::high;
 };
 
+/// The function that a message calls, as its header has it.
+struct called_function {
+  std::uint32_t number;
+  bool is_counted;
+};
+/// Makes a message that calls `f` with `values`. @throws archive_error, std::bad_alloc
+[[nodiscard]] message pack_call(const called_function& f, const remote_way& way,
+                                const value_writer& values);
+/// As above, with values of the user for ranks of the job: see writing_for.
+[[nodiscard]] message pack_call_for(job& j, const called_function& f, const remote_way& way,
+                                    const value_writer& values);
+
 /// Makes a message that calls `Handler::run` with `values`. @throws archive_error, std::bad_alloc
 template <class Handler, class... V>
 [[nodiscard]] message make_remote(const remote_way& way, const V&... values) {
-  attachment attached;
-  counting_archive count(&attached);
-  (save_value(count, values), ...);
-  const std::size_t own = sizeof(remote_header) + count.position();
-  const std::size_t padding = attached.owner ? -own % attached_align : 0;
-  message m(own + padding, attached.bytes, attached.owner);
-  const remote_header header{number_of_call<Handler>, static_cast<std::uint32_t>(m.size()),
-                             way.worker, static_cast<std::uint8_t>(way.priority),
-                             is_counted_call<Handler>};
-  std::memcpy(m.data(), &header, sizeof(header));
-  output_archive to(m.bytes().subspan(sizeof(header)), attached.owner ? &attached : nullptr);
-  (save_value(to, values), ...);
-  if (to.left() != padding) [[unlikely]]
-    throw_miscounted(to.left() - padding);
-  if (padding != 0) std::memset(m.data() + own, 0, padding);
-  return m;
+  const auto write = [&](auto& ar) { (save_value(ar, values), ...); };
+  return pack_call({number_of_call<Handler>, is_counted_call<Handler>}, way, value_writer(write));
+}
+/// As above, with values of the user. Any thread.
+template <class Handler, class... V>
+[[nodiscard]] message make_remote_for(job& j, const remote_way& way, const V&... values) {
+  const auto write = [&](auto& ar) { (save_value(ar, values), ...); };
+  return pack_call_for(j, {number_of_call<Handler>, is_counted_call<Handler>}, way,
+                       value_writer(write));
 }
 
 /// Throws usage_error that names `what` and the type.
@@ -188,14 +194,14 @@ void save_value(Out& ar, const sent_function<F>& f) {
   if constexpr (!is_mere_type<F>) save_value(ar, f.function);
 }
 
+/// Packs the number of a maker and what `write` writes. @throws archive_error, std::bad_alloc
+[[nodiscard]] std::vector<std::byte> pack_numbered(std::uint32_t maker,
+                                                   function_ref<void(output_archive&)> write);
 /// Packs the number of a maker and its arguments. @throws archive_error, std::bad_alloc
 template <class Maker, class... A>
 [[nodiscard]] std::vector<std::byte> pack_made(const A&... values) {
-  std::vector<std::byte> bytes;
-  output_archive ar(bytes);
-  save_value(ar, number_of_maker<Maker>);
-  (save_value(ar, values), ...);
-  return bytes;
+  return pack_numbered(number_of_maker<Maker>,
+                       [&](output_archive& ar) { (save_value(ar, values), ...); });
 }
 
 /// A message that another rank has sent to this one.

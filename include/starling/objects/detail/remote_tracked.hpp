@@ -31,16 +31,19 @@ template <class T>
   return key;
 }
 
+/// A message that was read, with the functions of its type.
+template <class T>
+struct made_message {
+  work_item& m;
+  const message_functions<T>& of;
+};
 /// Makes messages of type `Message` to elements of T on the receiving rank.
 template <class T, class Message>
 struct message_maker {
   using result = T;
   static constexpr auto made = remote_function::kind::message;
-  static owned_tracked_message<T> make(const address<T>& to, const ticket& at, input_archive& ar) {
-    std::unique_ptr<work_item, discard_message> inner(&Message::make(to, ar));
-    owned_tracked_message<T> sent(new tracked_message<T>(to, static_cast<Message&>(*inner), at));
-    static_cast<void>(inner.release());
-    return sent;
+  static made_message<T> make(const address<T>& to, input_archive& ar) {
+    return {Message::make(to, ar), functions_of<T, Message>};
   }
 };
 
@@ -53,26 +56,10 @@ template <class T>
   if (at.is_loose) ar.refuse("a position", "only offers of memory are in no sequence");
   const auto& f = remote_function_at(ar.read<std::uint32_t>(), remote_function::kind::message);
   if (*f.result != typeid(T)) ar.refuse(f.name, "it is for elements of another type");
-  using maker = owned_tracked_message<T>(const address<T>&, const ticket&, input_archive&);
-  return reinterpret_cast<maker*>(f.address)({array.locate(k).local, k}, at, ar);
-}
-
-template <class T>
-template <class Message>
-message tracked_message<T>::pack(work_item& m, job& j, const remote_way& way,
-                                 const array_of<T>& array, const key& to, const ticket& at) {
-  return Message::with_parts(m, j, [&](const auto&... parts) {
-    return make_remote_for<remote_tracked<T>>(j, way, array.id(), to, at, parts...);
-  });
-}
-
-template <class T>
-template <class Message>
-void tracked_message<T>::save(work_item& m, job& j, output_archive& ar) {
-  Message::with_parts(m, j, [&](const auto&... parts) {
-    const writing_for here(j);
-    (save_value(ar, parts), ...);
-  });
+  using maker = made_message<T>(const address<T>&, input_archive&);
+  const address<T> to{array.locate(k).local, k};
+  const made_message<T> made = reinterpret_cast<maker*>(f.address)(to, ar);
+  return make_tracked(to, made.m, made.of, at);
 }
 
 /// Handler of a message to a tracked element, for the worker that is its home or had it.

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include <starling/core/detail/frame_pool.hpp>
+#include <starling/core/detail/function_ref.hpp>
 #include <starling/core/detail/work_item.hpp>
 #include <starling/core/detail/worker.hpp>
 
@@ -42,14 +43,7 @@ inline void perform(work_item& m) noexcept { resume_here(m.queued()); }
 void end_run_and_close(worker& here, const std::exception_ptr& error) noexcept;
 
 /// Calls f(). An exception, such as std::bad_alloc for a message, ends the run.
-template <class F>
-void or_end_run(worker& here, F f) noexcept {
-  try {
-    f();
-  } catch (...) {
-    end_run_and_close(here, std::current_exception());
-  }
-}
+void or_end_run(worker& here, function_ref<void()> f) noexcept;
 
 inline constexpr named_location call_name{"", "starling: arrays"};
 
@@ -62,7 +56,7 @@ class call_message final : public work_item, public pooled<block_kind::state> {
  private:
   static void run(void* item) noexcept {
     auto* self = static_cast<call_message*>(item);
-    or_end_run(*self->queued().home, [self] { self->m_function(); });
+    or_end_run(*self->queued().home, self->m_function);
     delete self;
   }
   static void drop(void* item) noexcept { delete static_cast<call_message*>(item); }

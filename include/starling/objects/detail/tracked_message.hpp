@@ -65,6 +65,54 @@ struct sequence_numbers {
   }
 };
 
+/// The functions of a type of messages to elements of T. `deliver`, `miss` and the first call of
+/// `write` dispose of the message.
+template <class T>
+struct message_functions {
+  static constexpr std::size_t not_measured = ~std::size_t{0};
+
+  void (*deliver)(work_item& m, local_elements& here, T& target) noexcept;
+  void (*miss)(work_item& m) noexcept;  // the element does not exist; on its home
+  // Calls `use` with the values from which another rank makes the message, which is empty
+  // afterwards. Null: the elements stay on their rank. @throws usage_error, archive_error,
+  // std::bad_alloc
+  void (*write)(work_item& m, job& j, const value_user& use) = nullptr;
+  // Gives up the duty to answer the message's caller. Null: there is none.
+  void (*disown)(work_item& m) noexcept = nullptr;
+  // Sends the message to a worker of another rank, perhaps later. Null: it is packed at once.
+  // @throws as `write`
+  void (*relay)(work_item& m, const address<T>& to, std::size_t worker,
+                const ticket& at) = nullptr;
+  // Notes that a loose message was forwarded, so that another one may overtake it. With `relay`.
+  void (*note_forwarded)(work_item& m) noexcept = nullptr;
+  std::size_t argument_bytes = not_measured;  // `not_measured`: no traffic of the program
+  if_missing without_element = if_missing::ends;
+  // The message follows all messages that its sender has sent to the element before, urgent ones
+  // included.
+  bool is_last = false;
+};
+
+template <class T, class Message>
+[[nodiscard]] constexpr message_functions<T> make_message_functions() noexcept {
+  message_functions<T> f{&Message::deliver_to, &Message::miss};
+  if constexpr (requires(work_item & m) { Message::disown(m); }) f.disown = &Message::disown;
+  if constexpr (requires { Message::without_element; })
+    f.without_element = Message::without_element;
+  if constexpr (requires { Message::argument_bytes; }) f.argument_bytes = Message::argument_bytes;
+  if constexpr (requires { Message::is_last; }) f.is_last = Message::is_last;
+  if constexpr (migrates_between_ranks<T>) {
+    f.write = &Message::write;
+    if constexpr (requires { &Message::relay; }) {
+      f.relay = &Message::relay;
+      f.note_forwarded = &Message::note_forwarded;
+    }
+  }
+  return f;
+}
+/// The functions of `Message`, a type of messages to elements of T, which is complete.
+template <class T, class Message>
+inline constexpr message_functions<T> functions_of = make_message_functions<T, Message>();
+
 /// A message to a tracked element: a ticket and the message that it would otherwise be.
 template <class T>
 class tracked_message final : public work_item,
@@ -73,29 +121,10 @@ class tracked_message final : public work_item,
  public:
   using key = typename address<T>::key;
 
-  /// The functions of the inner message's type. The first three dispose of the message.
-  struct functions {
-    void (*deliver)(work_item& m, local_elements& here, T& target) noexcept;
-    void (*miss)(work_item& m) noexcept;  // the element does not exist; on its home
-    // Makes the same message for another rank. @throws usage_error, archive_error, std::bad_alloc
-    message (*pack)(work_item& m, job& j, const remote_way& way, const array_of<T>& array,
-                    const key& to, const ticket& at);
-    // Writes the message. It is empty afterwards. @throws as `pack`
-    void (*save)(work_item& m, job& j, output_archive& ar);
-    // Gives up the duty to answer the message's caller. Null: there is none.
-    void (*disown)(work_item& m) noexcept;
-    if_missing without_element;
-    // Sends the message to a worker of another rank, perhaps later. Null: it is packed at once.
-    // @throws as `pack`
-    void (*relay)(work_item& m, const address<T>& to, std::size_t worker, const ticket& at);
-    // Notes that a loose message was forwarded, so that another one may overtake it. With `relay`.
-    void (*note_forwarded)(work_item& m) noexcept;
-  };
-
-  /// `to`: the address on the element's home.
-  template <class Message>
-  tracked_message(const address<T>& to, Message& inner, const ticket& at)
-      : work_item(&run, &drop, &name), m_to(to), m_inner(&inner), m_functions(of_type<Message>) {
+  /// `to`: the address on the element's home. `of`: the functions of the inner message's type.
+  tracked_message(const address<T>& to, work_item& inner, const ticket& at,
+                  const message_functions<T>& of)
+      : work_item(&run, &drop, &name), m_to(to), m_inner(&inner), m_functions(of) {
     position = at;
     dispose = [](tracked_item& m) noexcept { static_cast<tracked_message&>(m).discard(); };
     inner.queued().priority = at.priority;
@@ -110,7 +139,7 @@ class tracked_message final : public work_item,
   /// exist, and the worker is its home.
   void deliver(local_elements& here, T* target) noexcept {
     work_item& inner = *std::exchange(m_inner, nullptr);
-    const functions& call = m_functions;
+    const message_functions<T>& call = m_functions;
     if (position.is_loose && position.is_forwarded) call.note_forwarded(inner);
     const bool is_dropped =
         here.array->is_closed() || (target == nullptr && position.drops_if_missing);
@@ -130,18 +159,26 @@ class tracked_message final : public work_item,
     perform(inner);
   }
   /// Sends a copy to a worker of another rank. The message is empty afterwards. @throws as
-  /// functions::pack
+  /// message_functions::write
   void send_copy(std::size_t worker) {
     if (m_functions.relay != nullptr) return m_functions.relay(*m_inner, m_to, worker, position);
     job& j = *m_to.array().space().current_job();
     const auto [rank, on_rank] = j.location_of(worker);
-    j.send(rank, m_functions.pack(*m_inner, j, {on_rank, position.priority}, m_to.array(), m_to.to,
-                                  position));
+    const remote_way way{on_rank, position.priority};
+    message m;
+    m_functions.write(*m_inner, j, [&](const value_writer& parts) {
+      if constexpr (migrates_between_ranks<T>)
+        m = make_remote_for<remote_tracked<T>>(j, way, m_to.array().id(), m_to.to, position, parts);
+    });
+    j.send(rank, std::move(m));
   }
   /// Writes the message for load_tracked_message. It is empty afterwards. @throws as `send_copy`
   void save(job& j, output_archive& ar) {
     save_value(ar, position);
-    m_functions.save(*m_inner, j, ar);
+    m_functions.write(*m_inner, j, [&](const value_writer& parts) {
+      const writing_for here(j);
+      parts(ar);
+    });
   }
 
   /// Gives up the duty to answer the message's caller, as the message will be read again.
@@ -154,38 +191,7 @@ class tracked_message final : public work_item,
   }
 
  private:
-  template <class Message>
-  static constexpr functions functions_of() noexcept {
-    void (*disowning)(work_item&) noexcept = nullptr;
-    if constexpr (requires(work_item & m) { Message::disown(m); }) disowning = &Message::disown;
-    if_missing without_element = if_missing::ends;
-    if constexpr (requires { Message::without_element; })
-      without_element = Message::without_element;
-    if constexpr (!migrates_between_ranks<T>)
-      return {&Message::deliver_to, &Message::miss, nullptr, nullptr, disowning,
-              without_element,      nullptr,        nullptr};
-    else if constexpr (requires { &Message::relay; })
-      return {&Message::deliver_to,
-              &Message::miss,
-              nullptr,
-              &save<Message>,
-              disowning,
-              without_element,
-              &Message::relay,
-              &Message::note_forwarded};
-    else
-      return {&Message::deliver_to, &Message::miss, &pack<Message>, &save<Message>, disowning,
-              without_element,      nullptr,        nullptr};
-  }
-  template <class Message>
-  static constexpr functions of_type = functions_of<Message>();
   static constexpr named_location name{"", "starling: a message to a migrated element"};
-
-  template <class Message>
-  static message pack(work_item& m, job& j, const remote_way& way, const array_of<T>& array,
-                      const key& to, const ticket& at);
-  template <class Message>
-  static void save(work_item& m, job& j, output_archive& ar);
 
   static void drop(void* item) noexcept {
     delete static_cast<tracked_message*>(static_cast<work_item*>(item));
@@ -197,7 +203,7 @@ class tracked_message final : public work_item,
 
   address<T> m_to;
   work_item* m_inner;
-  const functions& m_functions;
+  const message_functions<T>& m_functions;
 };
 
 template <class T>
@@ -233,30 +239,32 @@ void send_to_worker(array_of<T>& array, std::size_t worker, owned_tracked_messag
   m->send_copy(worker);
 }
 
-/// Whether messages of this type follow all messages that their sender has sent to the element
-/// before, urgent ones included.
-template <class Message>
-inline constexpr bool is_last_message = requires {
-  requires Message::is_last;
-};
+/// Makes the message to a tracked element of which `m`, with these functions, is the inner one.
+/// @throws std::bad_alloc; `m` is discarded then
+template <class T>
+[[nodiscard]] owned_tracked_message<T> make_tracked(const address<T>& to, work_item& m,
+                                                    const message_functions<T>& of,
+                                                    const ticket& position) {
+  std::unique_ptr<work_item, discard_message> kept(&m);
+  owned_tracked_message<T> made(new tracked_message<T>(to, m, position, of));
+  static_cast<void>(kept.release());
+  return made;
+}
 
 /// Sends a message to an element of a home that has tracked elements. Any thread.
 /// @throws usage_error when too many bytes to the element's rank are outstanding, or as
 /// tracked_message::send_copy; the message is discarded then
-template <class T, class Message>
-[[gnu::noinline]] void send_tracked(const address<T>& to, Message& m, starling::priority priority) {
-  std::unique_ptr<work_item, discard_message> kept(&m);
+template <class T>
+[[gnu::noinline]] void send_tracked(const address<T>& to, work_item& m,
+                                    const message_functions<T>& of, starling::priority priority) {
   array_of<T>& array = to.array();
   worker* const here = worker_beside(array);
-  constexpr bool is_last = is_last_message<Message>;
-  owned_tracked_message<T> sent(
-      new tracked_message<T>(to, m, {.priority = priority, .is_last = is_last}));
-  static_cast<void>(kept.release());
+  auto sent = make_tracked(to, m, of, {.priority = priority, .is_last = of.is_last});
   if (here == nullptr)  // without a number, by way of the home
     return send_to_worker(array, array.table().worker_of(to.to), std::move(sent));
   auto& e = array.entry(here->index(), to.to);
   std::uint32_t at = e.home;
-  if constexpr (is_last)
+  if (of.is_last)
     route_last(e, array.worker_number(*here), sent->position);
   else
     at = route(e, array.worker_number(*here), e.home, priority, sent->position);
@@ -278,33 +286,44 @@ template <class T>
 
 /// Sends a message to an element of a home for which `local_elements::special` is set. Any thread.
 /// @throws as send_tracked
-template <class T, class Message>
-[[gnu::noinline]] void send_specially(const address<T>& to, Message& m,
+template <class T>
+[[gnu::noinline]] void send_specially(const address<T>& to, work_item& m,
+                                      const message_functions<T>& of,
                                       starling::priority priority) {
-  if constexpr (requires { Message::argument_bytes; })
-    if (to.array().is_measured()) note_sent(to, Message::argument_bytes);
-  if (to.local->has_tracked()) return send_tracked(to, m, priority);
+  if (of.argument_bytes != of.not_measured && to.array().is_measured())
+    note_sent(to, of.argument_bytes);
+  if (to.local->has_tracked()) return send_tracked(to, m, of, priority);
   send(*to.local->home, m, priority);
 }
 
 /// Passes on a message that has come to the home without a number of the home.
-template <class T, class Message>
-void pass_on_from_home(const address<T>& to, Message& m, const ticket& position) {
-  std::unique_ptr<work_item, discard_message> kept(&m);
-  auto sent = std::make_unique<tracked_message<T>>(to, m, position);
-  static_cast<void>(kept.release());
+template <class T>
+void pass_on_from_home(const address<T>& to, work_item& m, const message_functions<T>& of,
+                       const ticket& position) {
+  auto sent = make_tracked(to, m, of, position);
   sent->queued().home = to.local->home;
   to.array().receive_tracked(*sent.release());
 }
-
 template <class T, class Message>
-[[nodiscard]] bool pass_on_if_tracked(const address<T>& to, Message& m) noexcept {
+void pass_on_from_home(const address<T>& to, Message& m, const ticket& position) {
+  pass_on_from_home(to, m, functions_of<T, Message>, position);
+}
+
+template <class T>
+[[nodiscard]] bool pass_on_if_tracked(const address<T>& to, work_item& m,
+                                      const message_functions<T>& of) noexcept {
   if (to.local->array->is_closed() || !to.is_tracked()) return false;
-  constexpr bool is_last = is_last_message<Message>;
   or_end_run(*to.local->home, [&] {
-    pass_on_from_home(to, m, {.priority = m.queued().priority, .is_last = is_last});
+    pass_on_from_home(to, m, of, {.priority = m.queued().priority, .is_last = of.is_last});
   });
   return true;
+}
+
+template <class T>
+void address<T>::not_there(work_item& m, const message_functions<T>& of) const noexcept {
+  if (!local->array->is_closed())
+    if (T* const target = find()) return of.deliver(m, *local, *target);
+  if (!pass_on_if_tracked(*this, m, of)) of.miss(m);
 }
 
 }  // namespace detail
