@@ -18,7 +18,8 @@ class function_ref<R(Args...)> {
   template <class F>
   requires(!std::is_same_v<std::remove_cvref_t<F>, function_ref>)
       // NOLINTNEXTLINE(google-explicit-constructor): an argument is converted
-      function_ref(F&& f) noexcept
+      function_ref(F&& f)
+  noexcept
       : m_object(const_cast<void*>(static_cast<const void*>(std::addressof(f)))),
         m_call([](void* object, Args... args) -> R {
           return (*static_cast<std::remove_reference_t<F>*>(object))(std::forward<Args>(args)...);

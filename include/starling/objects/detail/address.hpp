@@ -61,8 +61,8 @@ struct address {
     }
     return true;
   }
-  /// Handles a message, of the type with these functions, that has not found a receiver on its home:
-  /// delivers it after all if loads are measured, passes it on if the element has migrated.
+  /// Handles a message, of the type with these functions, that has not found a receiver on its
+  /// home: delivers it after all if loads are measured, passes it on if the element has migrated.
   [[gnu::noinline]] void not_there(work_item& m, const message_functions<T>& of) const noexcept;
   /// Handles a message to an element that does not exist: as hold_or_make, else reports the error
   /// by `by.fail` and discards the message.

@@ -13,6 +13,7 @@
 
 #include <starling/objects/detail/array_base.hpp>
 #include <starling/objects/detail/dense_table.hpp>
+#include <starling/objects/detail/early_messages.hpp>
 #include <starling/objects/detail/tracked_elements.hpp>
 #include <starling/objects/index.hpp>
 
@@ -95,9 +96,7 @@ class array_of final : public array_base {
         m_early(worker_count()), m_tracked(worker_count()) {}
   ~array_of() override {
     discard_tracked();
-    for (early_messages& e : m_early)
-      for (auto& [k, list] : e.of)
-        while (promise_base* m = list.pop()) work_item::of(*m).discard();
+    m_early.discard();
     for (const local_elements& local : locals())
       for (chare_core* element : local.elements) delete static_cast<T*>(element);
   }
@@ -149,22 +148,21 @@ class array_of final : public array_base {
   }
   /// Keeps a message whose element may still be inserted. @throws std::bad_alloc
   void keep_early(const local_elements& local, const key& k, work_item& m) {
-    m_early[local.index].of[k].push(m.queued());
+    m_early.keep(local.index, k, m);
   }
   /// Processes the messages kept for element `k`, in order of arrival.
   void replay_early(const local_elements& local, const key& k) noexcept {
-    if (auto kept = m_early[local.index].of.extract(k))
-      while (promise_base* m = kept.mapped().pop()) resume_here(*m);
+    m_early.replay(local.index, k);
   }
   void replay_all_early(const local_elements& local) noexcept override {
-    auto& lists = m_early[local.index].of;
-    while (!lists.empty()) replay_early(local, lists.begin()->first);
+    m_early.replay_all(local.index);
     replay_waiting(local);
   }
   [[nodiscard]] std::size_t count_early(const local_elements& local) const noexcept override {
-    std::size_t n = 0;
-    for (const auto& [k, list] : m_early[local.index].of) n += list.size();
-    m_tracked.for_each(local.index, [&n](const key&, const auto& e) { n += e.waiting.size(); });
+    std::size_t n = m_early.count(local.index);
+    m_tracked.for_each(local.index, [&n](const key&, const typename directory::entry& e) {
+      n += e.waiting.size();
+    });
     return n;
   }
   /// Removes element `k` and deletes it when its last coroutine has ended. Returns false when the
@@ -195,7 +193,7 @@ class array_of final : public array_base {
   }
 
   // --- tracked elements, on the worker of `local`: migration.hpp
-  using directory = tracked_elements<T, key>;
+  using directory = tracked_elements<key>;
   [[nodiscard]] directory& tracked() noexcept { return m_tracked; }
   /// Returns what worker `on` of this rank knows about element `k`.
   [[nodiscard]] typename directory::entry& entry(std::size_t on, const key& k) {
@@ -368,13 +366,9 @@ class array_of final : public array_base {
                      const ticket* opens);
   void discard_tracked() noexcept;
 
-  struct alignas(64) early_messages {
-    std::unordered_map<key, ready_list> of;  // accessed by its worker only
-  };
-
   table_of<T> m_table;
   maker m_maker;  // null: elements are not made on demand
-  std::vector<early_messages> m_early;
+  early_messages<key> m_early;
   directory m_tracked;
 };
 

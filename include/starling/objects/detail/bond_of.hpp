@@ -96,7 +96,7 @@ class bond_of final : public bond {
   template <class T>
   [[nodiscard]] static T* find(array_of<T>& in, std::uint32_t on, const key& k) {
     const auto* const e = in.tracked().find(on, k);
-    if (e != nullptr && e->is_tracked()) return e->element;
+    if (e != nullptr && e->is_tracked()) return static_cast<T*>(e->element);
     const local_elements& local = in.local(on);
     return in.table().worker_of(k) == in.worker_number(*local.home) ? in.find(local, k) : nullptr;
   }

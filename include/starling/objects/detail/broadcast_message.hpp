@@ -122,8 +122,9 @@ class broadcast_message final : public work_item, public pooled<block_kind::stat
   using key = typename array_of<T>::key;
 
   /// `numbers`: of the sender's sequences to elements of this worker's placement.
-  broadcast_message(local_elements& local, shared_value<arguments> args, Targets to = {},
-                    std::unique_ptr<sequence_numbers<key>> numbers = nullptr)
+  [[gnu::always_inline]] broadcast_message(local_elements& local, shared_value<arguments> args,
+                                           Targets to = {},
+                                           std::unique_ptr<sequence_numbers<key>> numbers = nullptr)
       : work_item(&run, &drop, &info_of<Entry>.trace_name), m_local(local), m_args(std::move(args)),
         m_targets(std::move(to)), m_numbers(std::move(numbers)) {}
 

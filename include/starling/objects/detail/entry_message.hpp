@@ -59,8 +59,8 @@ template <auto Entry, class T, class... More>
 template <class T, class Reply>
 class element_message : public work_item {
  public:
-  element_message(function to_run, function to_drop, const entry_info& entry, const address<T>& to,
-                  Reply&& reply)
+  [[gnu::always_inline]] element_message(function to_run, function to_drop, const entry_info& entry,
+                                         const address<T>& to, Reply&& reply)
       : work_item(to_run, to_drop, &entry.trace_name), m_address(to), m_reply(std::move(reply)) {}
 
   void fail(const entry_info& entry, std::exception_ptr error,
@@ -179,11 +179,12 @@ class entry_message final : public base_of_message<T, entry_result<Entry>, Reply
 
  public:
   template <class... Given>
-  entry_message(const address<T>& to, Reply&& reply, Given&&... args)
+  [[gnu::always_inline]] entry_message(const address<T>& to, Reply&& reply, Given&&... args)
       : base(&run, &drop, info_of<Entry>, to, std::move(reply)),
         m_args(std::forward<Given>(args)...) {}
   template <class Arguments>
-  entry_message(whole_arguments, const address<T>& to, Reply&& reply, Arguments&& args)
+  [[gnu::always_inline]] entry_message(whole_arguments, const address<T>& to, Reply&& reply,
+                                       Arguments&& args)
       : base(&run, &drop, info_of<Entry>, to, std::move(reply)),
         m_args(std::forward<Arguments>(args)) {}
 

@@ -87,13 +87,14 @@ template <class Construct>
 T* array_of<T>::make_again(local_elements& home, const key& k, Construct construct) {
   auto& e = entry(home.index, k);
   try {
-    e.element = construct(e.destroyed);
+    T* const made = construct(e.destroyed);
+    e.element = made;
+    e.here->put_back(e.waiting);
+    return made;
   } catch (...) {  // the constructor has ended the state if it has begun
     if (e.destroyed == nullptr) e.here = nullptr;
     throw;
   }
-  e.here->put_back(e.waiting);
-  return e.element;
 }
 
 template <class T>

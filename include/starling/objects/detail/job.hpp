@@ -233,8 +233,7 @@ void with_address_of(job& j, promise<R>& reply, function_ref<void(const reply_ad
   }
 }
 template <class R>
-void with_address_of(job& j, remote_promise<R>& reply,
-                     function_ref<void(const reply_address&)> f) {
+void with_address_of(job& j, remote_promise<R>& reply, function_ref<void(const reply_address&)> f) {
   const reply_address to = address_of(j, reply);
   try {
     f(to);

@@ -18,8 +18,8 @@ class mail : public awaited_message {
   using arguments = typename method<decltype(Entry)>::arguments;
 
   template <class... Given>
-  mail(work_item::function to_run, work_item::function to_drop, const awaited_info& what,
-       Given&&... given)
+  [[gnu::always_inline]] mail(work_item::function to_run, work_item::function to_drop,
+                              const awaited_info& what, Given&&... given)
       : awaited_message(to_run, to_drop, what), args(std::forward<Given>(given)...) {
     if constexpr (has_reference<Entry>) reference = static_cast<std::int64_t>(std::get<0>(args));
   }
@@ -36,11 +36,11 @@ template <auto Entry, class T, class Receipt = no_receipt>
 class mail_message final : public mail<Entry>, public pooled<block_kind::state> {
  public:
   template <class... Given>
-  explicit mail_message(const address<T>& to, Given&&... given)
+  [[gnu::always_inline]] explicit mail_message(const address<T>& to, Given&&... given)
       : mail<Entry>(&run, &drop, awaited_info_of<Entry, T>, std::forward<Given>(given)...),
         m_address(to) {}
   template <class Arguments>
-  mail_message(whole_arguments, const address<T>& to, Arguments&& given)
+  [[gnu::always_inline]] mail_message(whole_arguments, const address<T>& to, Arguments&& given)
       : mail<Entry>(&run, &drop, awaited_info_of<Entry, T>, std::forward<Arguments>(given)),
         m_address(to) {}
   void keep(Receipt r) noexcept { m_receipt = std::move(r); }

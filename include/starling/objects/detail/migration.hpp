@@ -33,8 +33,8 @@ class release_message final : public work_item, public pooled<block_kind::state>
     std::vector<std::byte> result;
     output_archive ar(result);
     save_result(ar, self.m_result);
-    use_values(use, number_of_maker<message_maker<T, release_message>>, self.m_tree,
-               self.m_number, result);
+    use_values(use, number_of_maker<message_maker<T, release_message>>, self.m_tree, self.m_number,
+               result);
   }
   static release_message& make(const address<T>& to, input_archive& ar) {
     const auto tree = ar.read<object_id>();
@@ -124,7 +124,7 @@ void array_of<T>::receive_tracked(tracked_message<T>& m) {
   if (m.position.is_loose) {
     if (m.position.is_forwarded && m.position.has_sender())
       tell_location(here, m.position.sender, m.to().to, nullptr);
-    return kept.release()->deliver(here, e.element);
+    return kept.release()->deliver(here, static_cast<T*>(e.element));
   }
   if (m.position.is_forwarded && m.position.has_sender() &&
       e.here->tells(m.position, e.known.version))
@@ -140,7 +140,7 @@ void array_of<T>::deliver_ready(local_elements& local, typename directory::entry
     auto* const m = static_cast<tracked_message<T>*>(e.here->next());
     if (m == nullptr) return;
     if (e.element == nullptr && keep_waiting(local, e, *m)) continue;
-    m->deliver(local, e.element);
+    m->deliver(local, static_cast<T*>(e.element));
     if (space().forces_migrations() && e.element != nullptr) [[unlikely]]
       offer_forced_migration(*e.element);
   }
@@ -188,7 +188,7 @@ void array_of<T>::request_departure(chare_core& c) {
 template <class T>
 void array_of<T>::try_departure(local_elements& local, const key& k) {
   const auto* e = m_tracked.find(local.index, k);
-  T* const c = e != nullptr && e->is_tracked() ? e->element : find(local, k);
+  T* const c = e != nullptr && e->is_tracked() ? static_cast<T*>(e->element) : find(local, k);
   if (c == nullptr || is_closed()) return;
   if (follows(*this)) return bound()->try_leader(*c);
   auto& s = c->element_state();
@@ -320,7 +320,7 @@ void array_of<T>::enter(local_elements& local, typename directory::entry& e, con
 template <class T>
 void array_of<T>::destroy_tracked(local_elements& local, const key& k) {
   auto& e = entry(local.index, k);
-  T& gone = *e.element;
+  T& gone = static_cast<T&>(*e.element);
   auto& s = gone.element_state();
   if (const awaited_message* m = s.mail.kept()) fail(name_of(k), *m->entry, lost());
   if (count_left_over_offers(gone) != 0) {
@@ -377,7 +377,7 @@ void array_of<T>::discard_tracked() noexcept {
       const tracked_list early(std::move(e.early));
       const tracked_list waiting(std::move(e.waiting));
       e.destroyed.reset();
-      delete std::exchange(e.element, nullptr);
+      delete static_cast<T*>(std::exchange(e.element, nullptr));
     });
 }
 

@@ -82,8 +82,8 @@ void invoke_remote(const address<T>& at, const remote_way& way, Args&&... args) 
       if (at.local->has_tracked())
         return send_specially<T>(
             at,
-            make_message<Entry>(at, typename method<decltype(Entry)>::arguments(
-                                        std::forward<Args>(args)...)),
+            make_message<Entry>(
+                at, typename method<decltype(Entry)>::arguments(std::forward<Args>(args)...)),
             functions_of<T, message_to<Entry, T>>, way.priority);
     job& j = *at.array().space().current_job();
     j.require_bounded(int(at.local->index));
@@ -122,11 +122,11 @@ void call_remote(const address<T>& at, const remote_way& way, promise<R> reply, 
   if constexpr (entry_travels<Entry, T> && result_travels<R>) {
     if constexpr (migrates_between_ranks<T>)
       if (at.local->has_tracked())
-        return send_specially<T>(
-            at,
-            *new entry_message<Entry, T, promise<R>>(at, std::move(reply),
-                                                     std::forward<Args>(args)...),
-            functions_of<T, entry_message<Entry, T, promise<R>>>, way.priority);
+        return send_specially<T>(at,
+                                 *new entry_message<Entry, T, promise<R>>(
+                                     at, std::move(reply), std::forward<Args>(args)...),
+                                 functions_of<T, entry_message<Entry, T, promise<R>>>,
+                                 way.priority);
     [&]<class... A>(std::type_identity<std::tuple<A...>>) {
       const std::size_t bytes = ask<remote_call<Entry, T>>(
           *at.array().space().current_job(), int(at.local->index), way, std::move(reply),
@@ -284,8 +284,8 @@ template <class T>
 void destroy_remote(const address<T>& at, std::uint16_t worker) {
   if constexpr (migrates_between_ranks<T>)
     if (at.local->has_tracked())
-      return send_specially<T>(at, *new destroy_message<T>(at),
-                               functions_of<T, destroy_message<T>>, priority::normal);
+      return send_specially<T>(at, *new destroy_message<T>(at), functions_of<T, destroy_message<T>>,
+                               priority::normal);
   if constexpr (travels<typename address<T>::key>)
     at.array().space().current_job()->send(
         int(at.local->index),

@@ -51,7 +51,8 @@ inline constexpr named_location call_name{"", "starling: arrays"};
 template <class F>
 class call_message final : public work_item, public pooled<block_kind::state> {
  public:
-  explicit call_message(F f) : work_item(&run, &drop, &call_name), m_function(std::move(f)) {}
+  [[gnu::always_inline]] explicit call_message(F f)
+      : work_item(&run, &drop, &call_name), m_function(std::move(f)) {}
 
  private:
   static void run(void* item) noexcept {

@@ -81,8 +81,7 @@ struct message_functions {
   void (*disown)(work_item& m) noexcept = nullptr;
   // Sends the message to a worker of another rank, perhaps later. Null: it is packed at once.
   // @throws as `write`
-  void (*relay)(work_item& m, const address<T>& to, std::size_t worker,
-                const ticket& at) = nullptr;
+  void (*relay)(work_item& m, const address<T>& to, std::size_t worker, const ticket& at) = nullptr;
   // Notes that a loose message was forwarded, so that another one may overtake it. With `relay`.
   void (*note_forwarded)(work_item& m) noexcept = nullptr;
   std::size_t argument_bytes = not_measured;  // `not_measured`: no traffic of the program
@@ -226,7 +225,7 @@ template <class T>
   if (&on == of.local)  // the table of another worker has no place for the element
     if (T* const found = array.find(on, of.to)) return found;
   const auto* const e = array.tracked().find(on.index, of.to);
-  return e == nullptr ? nullptr : e->element;
+  return e == nullptr ? nullptr : static_cast<T*>(e->element);
 }
 
 /// Sends a message to a worker of any rank. @throws as tracked_message::send_copy
@@ -288,8 +287,7 @@ template <class T>
 /// @throws as send_tracked
 template <class T>
 [[gnu::noinline]] void send_specially(const address<T>& to, work_item& m,
-                                      const message_functions<T>& of,
-                                      starling::priority priority) {
+                                      const message_functions<T>& of, starling::priority priority) {
   if (of.argument_bytes != of.not_measured && to.array().is_measured())
     note_sent(to, of.argument_bytes);
   if (to.local->has_tracked()) return send_tracked(to, m, of, priority);

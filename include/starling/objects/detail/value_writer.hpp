@@ -13,11 +13,9 @@ class value_writer {
  public:
   template <class Write>
   explicit value_writer(const Write& write) noexcept
-      : m_write(&write), m_count([](const void* w, counting_archive& ar) {
-          (*static_cast<const Write*>(w))(ar);
-        }),
-        m_store(
-            [](const void* w, output_archive& ar) { (*static_cast<const Write*>(w))(ar); }) {}
+      : m_write(&write),
+        m_count([](const void* w, counting_archive& ar) { (*static_cast<const Write*>(w))(ar); }),
+        m_store([](const void* w, output_archive& ar) { (*static_cast<const Write*>(w))(ar); }) {}
 
   void operator()(counting_archive& ar) const { m_count(m_write, ar); }
   void operator()(output_archive& ar) const { m_store(m_write, ar); }
