@@ -4,13 +4,16 @@
 #include <string>
 
 #include <starling/core/error.hpp>
+#include <starling/objects/detail/broadcast_numbers.hpp>
 #include <starling/objects/detail/early_messages.hpp>
 #include <starling/objects/detail/object_space.hpp>
 #include <starling/objects/detail/tracked_elements.hpp>
 
 namespace starling::detail {
 
+template class broadcast_numbers<dense_elements::key>;
 template class early_messages<dense_elements::key>;
+template struct sequence_numbers<dense_elements::key>;
 template class tracked_elements<dense_elements::key>;
 
 void require_worker_number(std::size_t worker, std::size_t count) {

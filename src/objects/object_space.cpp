@@ -128,8 +128,15 @@ std::exception_ptr array_base::missing(const std::string& chare, const entry_inf
       "a message to " + chare + "." + std::string(entry.name) + ", which does not exist"));
 }
 
-std::exception_ptr array_base::lost() {
-  return std::make_exception_ptr(usage_error("destroyed with a message that was never awaited"));
+void array_base::report_left_over(chare_core& gone) {
+  const auto lost = [] {
+    return std::make_exception_ptr(usage_error("destroyed with a message that was never awaited"));
+  };
+  if (const awaited_message* m = gone.element_state().mail.kept())
+    fail(name_of(gone), *m->entry, lost());
+  if (count_left_over_offers(gone) == 0) return;
+  refuse_offers(gone, lost());
+  fail(name_of(gone), channel_info, lost());
 }
 
 // --- all arrays

@@ -48,16 +48,20 @@ void reduction_queue::add(std::uint32_t sequence, result share) {
   else if (share->error)
     note_error(*r.total, share->error);
   else if (kind_of(*r.total) != kind_of(*share))
-    note_error(*r.total, different_kinds(kind_of(*r.total), kind_of(*share)));
+    note_other_kind(*r.total, kind_of(*share));
   else
     merging(*r.total, [&] { r.total->merge(*share); });
 }
 
-std::exception_ptr reduction_queue::different_kinds(const std::type_info& a,
-                                                    const std::type_info& b) {
-  return std::make_exception_ptr(usage_error(
-      "contributions of two kinds to one reduction, " + demangle(a) + " and " + demangle(b) +
-      ": all elements contribute to the same reductions in the same order"));
+void reduction_queue::note_current_error(partial_result& total) noexcept {
+  note_error(total, std::current_exception());
+}
+
+void reduction_queue::note_other_kind(partial_result& total, const std::type_info& other) {
+  note_error(total, std::make_exception_ptr(usage_error(
+                        "contributions of two kinds to one reduction, " + demangle(kind_of(total)) +
+                        " and " + demangle(other) +
+                        ": all elements contribute to the same reductions in the same order")));
 }
 
 void throw_other_length(std::size_t a, std::size_t b) {

@@ -231,7 +231,8 @@ class chare_array {
       using arguments = typename detail::method<decltype(Entry)>::arguments;
       const detail::shared_value<arguments> shared(
           new detail::counted_value<arguments>(std::forward<Args>(args)...));
-      detail::broadcast_numbers<T> numbers(*m_array, m_priority, detail::any_element);
+      detail::broadcast_numbers<typename detail::array_of<T>::key> numbers(
+          *m_array, m_array->tracked(), m_priority, detail::any_element);
       detail::broadcast_remote<Entry, T>(*m_array, m_priority, detail::all_elements(),
                                          shared->value, numbers);
       numbers.use();

@@ -162,8 +162,9 @@ class section {
   template <auto Entry, class Arguments>
   void send(const detail::shared_value<Arguments>& shared) const {
     detail::array_of<T>& array = m_elements->array;
-    detail::broadcast_numbers<T> numbers(
-        array, priority::normal, [this](const detail::local_elements& home, const key& k) {
+    detail::broadcast_numbers<key> numbers(
+        array, array.tracked(), priority::normal,
+        [this](const detail::local_elements& home, const key& k) {
           return home.home == nullptr
                      ? std::ranges::binary_search(m_elements->other_ranks, int(home.index))
                      : m_elements->by_worker[home.index].next_reduction.contains(k);

@@ -68,6 +68,8 @@ struct alignas(64) local_elements {
   void remove(chare_core& gone) noexcept;
 };
 
+inline constexpr entry_info channel_info{"channel"};
+
 class array_base {
  public:
   /// `id`: the same on all ranks. @throws std::bad_alloc
@@ -165,8 +167,9 @@ class array_base {
   /// Returns the error of a message to an element that does not exist.
   [[nodiscard]] static std::exception_ptr missing(const std::string& chare,
                                                   const entry_info& entry);
-  /// Returns the error of a chare that is destroyed with messages that no coroutine has awaited.
-  [[nodiscard]] static std::exception_ptr lost();
+  /// On the worker of a chare that is being destroyed: ends the run with an error if the chare has
+  /// messages or offers that no coroutine has awaited.
+  void report_left_over(chare_core& gone);
 
   /// Returns the name of element `c`. @throws std::bad_alloc
   [[nodiscard]] virtual std::string name_of(chare_core& c) const = 0;

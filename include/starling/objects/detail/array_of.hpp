@@ -65,7 +65,6 @@ template <class T>
 using table_of =
     std::conditional_t<dense_index<typename T::index_type>, dense_table<T>, sparse_table<T>>;
 
-inline constexpr entry_info channel_info{"channel"};
 inline constexpr entry_info constructor_info{"constructor"};
 
 template <class T>
@@ -171,12 +170,7 @@ class array_of final : public array_base {
     T* gone = find(local, k);
     if (gone == nullptr) return false;
     if (is_closed()) return true;
-    if (const awaited_message* m = gone->element_state().mail.kept())
-      fail(name_of(k), *m->entry, lost());
-    if (count_left_over_offers(*gone) != 0) {
-      refuse_offers(*gone, lost());
-      fail(name_of(k), channel_info, lost());
-    }
+    report_left_over(*gone);
     m_table.set(local, k, nullptr);
     local.remove(*gone);
     local.reductions->leave(gone->element_state().reductions);

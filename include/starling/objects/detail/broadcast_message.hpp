@@ -5,9 +5,7 @@
 #include <exception>
 #include <memory>
 #include <type_traits>
-#include <unordered_map>
 #include <utility>
-#include <vector>
 
 #include <starling/objects/detail/mail_message.hpp>
 
@@ -56,62 +54,6 @@ class skip_message final : public work_item, public pooled<block_kind::state> {
   static void drop(void* item) noexcept {
     delete static_cast<skip_message*>(static_cast<work_item*>(item));
   }
-};
-
-inline constexpr auto any_element = [](const auto&, const auto&) { return true; };
-
-/// The numbers of one broadcast in the sequences of the calling worker.
-template <class T>
-class broadcast_numbers {
- public:
-  using key = typename array_of<T>::key;
-  using numbers = sequence_numbers<key>;
-  using sent = std::vector<std::pair<key, std::uint64_t>>;
-
-  /// `reaches(home, k)`: whether the broadcast is sent to that home and may reach element k.
-  template <class Predicate>
-  broadcast_numbers(array_of<T>& array, starling::priority priority, Predicate reaches)
-      : m_priority(priority) {
-    worker* const here = array.has_tracked() ? worker_beside(array) : nullptr;
-    if (here == nullptr) [[likely]]
-      return;
-    m_sender = array.worker_number(*here);
-    array.tracked().for_each(here->index(), [&](const key& k, auto& e) {
-      const std::uint64_t last = e.sent[std::size_t(priority)];
-      const local_elements& home = *array.locate_worker(e.home).local;
-      if (last == 0 || !home.has_tracked() || !reaches(home, k)) return;
-      m_entries.push_back(&e);
-      if (home.home == nullptr)
-        m_elsewhere.emplace_back(k, last + 1);
-      else
-        of_home(home).emplace(k, last + 1);
-    });
-  }
-  /// Uses the numbers. Called before the next message is sent, unless this one is not sent.
-  void use() noexcept {
-    for (location_entry* e : m_entries) ++e->sent[std::size_t(m_priority)];
-  }
-  [[nodiscard]] std::uint32_t sender() const noexcept { return m_sender; }
-  /// Returns the numbers for elements with a home on another rank.
-  [[nodiscard]] const sent& elsewhere() const noexcept { return m_elsewhere; }
-  /// Takes those for elements with this home; null if there are none.
-  [[nodiscard]] std::unique_ptr<numbers> take(const local_elements& home) {
-    const auto found = m_here.find(home.index);
-    return found == m_here.end() ? nullptr : std::move(found->second);
-  }
-
- private:
-  auto& of_home(const local_elements& home) {
-    auto& at = m_here[home.index];
-    if (at == nullptr) at.reset(new numbers{m_sender, {}});
-    return at->of;
-  }
-
-  starling::priority m_priority;
-  std::uint32_t m_sender = ticket::no_sender;
-  std::vector<location_entry*> m_entries;
-  std::unordered_map<std::uint32_t, std::unique_ptr<numbers>> m_here;  // by worker
-  sent m_elsewhere;
 };
 
 /// A message to the elements of one worker that `Targets` enumerates.

@@ -322,11 +322,7 @@ void array_of<T>::destroy_tracked(local_elements& local, const key& k) {
   auto& e = entry(local.index, k);
   T& gone = static_cast<T&>(*e.element);
   auto& s = gone.element_state();
-  if (const awaited_message* m = s.mail.kept()) fail(name_of(k), *m->entry, lost());
-  if (count_left_over_offers(gone) != 0) {
-    refuse_offers(gone, lost());
-    fail(name_of(k), channel_info, lost());
-  }
+  report_left_over(gone);
   local_elements& home = *locate_worker(e.home).local;
   leave_worker(e, {e.home, e.known.version + 1});
   arriving<T> ends(&gone);  // also if its state cannot be sent

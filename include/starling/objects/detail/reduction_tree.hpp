@@ -123,7 +123,7 @@ class reduction_queue {
     if (total == nullptr)
       total.reset(new sum(std::move(value), op, target()));
     else if (kind_of(*total) != typeid(sum))
-      note_error(*total, different_kinds(kind_of(*total), typeid(sum)));
+      note_other_kind(*total, typeid(sum));
     else
       merging(*total, [&] { static_cast<sum&>(*total).merge(std::move(value)); });
     --m_open[sequence - m_first].missing;
@@ -165,15 +165,15 @@ class reduction_queue {
     try {
       action();
     } catch (...) {
-      note_error(total, std::current_exception());
+      note_current_error(total);
     }
   }
   /// Keeps the first error.
   static void note_error(partial_result& total, std::exception_ptr error) noexcept {
     if (!total.error) total.error = std::move(error);
   }
-  [[nodiscard]] static std::exception_ptr different_kinds(const std::type_info& a,
-                                                          const std::type_info& b);
+  static void note_current_error(partial_result& total) noexcept;
+  static void note_other_kind(partial_result& total, const std::type_info& other);
 
   std::deque<reduction> m_open;
   std::uint32_t m_first = 0;  // number of the front

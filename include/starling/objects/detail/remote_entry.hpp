@@ -142,7 +142,7 @@ void call_remote(const address<T>& at, const remote_way& way, promise<R> reply, 
 /// The numbers of a broadcast, as sent to other ranks: read by load_numbers.
 template <class T>
 struct sent_numbers {
-  const broadcast_numbers<T>& numbers;
+  const broadcast_numbers<typename array_of<T>::key>& numbers;
 };
 template <class Out, class T>
 void save_value(Out& ar, const sent_numbers<T>& n) {
@@ -153,17 +153,18 @@ void save_value(Out& ar, const sent_numbers<T>& n) {
 }
 /// Reads the numbers of a broadcast for elements with the home `local`; null if there are none.
 template <class T>
-[[nodiscard]] std::unique_ptr<typename broadcast_numbers<T>::numbers> load_numbers(
+[[nodiscard]] std::unique_ptr<sequence_numbers<typename array_of<T>::key>> load_numbers(
     const array_of<T>& array, const local_elements& local, input_archive& ar) {
-  std::unique_ptr<typename broadcast_numbers<T>::numbers> found;
+  using key = typename array_of<T>::key;
+  std::unique_ptr<sequence_numbers<key>> found;
   if constexpr (migrates_between_ranks<T>) {
     const auto sender = ar.read<std::uint32_t>();
     const std::uint32_t home = array.worker_number(*local.home);
-    for (const auto& [k, number] : ar.read<typename broadcast_numbers<T>::sent>()) {
+    for (const auto& [k, number] : ar.read<typename broadcast_numbers<key>::sent>()) {
       if (!is_key(array, k) || sender >= array.space().worker_total())
         ar.refuse("the number of a broadcast", "there is no such element or sender");
       if (array.table().worker_of(k) != home) continue;
-      if (found == nullptr) found.reset(new typename broadcast_numbers<T>::numbers{sender, {}});
+      if (found == nullptr) found.reset(new sequence_numbers<key>{sender, {}});
       found->of.emplace(k, number);
     }
   }
@@ -193,7 +194,7 @@ struct remote_broadcast {
 template <auto Entry, class T, class Targets>
 void broadcast_remote(const array_of<T>& array, starling::priority priority, const Targets& to,
                       const typename method<decltype(Entry)>::arguments& args,
-                      const broadcast_numbers<T>& numbers) {
+                      const broadcast_numbers<typename array_of<T>::key>& numbers) {
   job* j = array.space().current_job();
   if (j == nullptr) return;
   if constexpr (entry_travels<Entry, T>) {
@@ -211,7 +212,7 @@ void broadcast_remote(const array_of<T>& array, starling::priority priority, con
 /// Destroys the elements for which a destruction of the array has numbers. On their home.
 template <class T>
 void destroy_numbered(local_elements& local, starling::priority priority,
-                      typename broadcast_numbers<T>::numbers& numbers) {
+                      sequence_numbers<typename array_of<T>::key>& numbers) {
   while (!numbers.of.empty()) {
     const auto k = numbers.of.begin()->first;
     array_of<T>::of(local).destroy_away(local, k, numbers.take(k, priority));
@@ -232,7 +233,8 @@ struct remote_numbered_destruction {
 /// messages.
 template <class T>
 void destroy_tracked_elements(array_of<T>& array, starling::priority priority) {
-  broadcast_numbers<T> numbers(array, priority, any_element);
+  broadcast_numbers<typename array_of<T>::key> numbers(array, array.tracked(), priority,
+                                                       any_element);
   if constexpr (migrates_between_ranks<T>)
     if (job* j = array.space().current_job(); j != nullptr && !numbers.elsewhere().empty())
       j->send_to_other_ranks(make_remote<remote_numbered_destruction<T>>(

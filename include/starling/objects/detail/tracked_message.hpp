@@ -5,12 +5,12 @@
 #include <cstdint>
 #include <memory>
 #include <type_traits>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include <starling/core/detail/frame_pool.hpp>
 #include <starling/objects/detail/address.hpp>
+#include <starling/objects/detail/broadcast_numbers.hpp>
 #include <starling/objects/detail/job.hpp>
 
 /// Messages to tracked elements: docs/design/0039-location-of-elements.md.
@@ -47,23 +47,6 @@ template <class T>
   if (!is_known || at.priority > priority::normal) ar.refuse("a position", "there is none such");
   return at;
 }
-
-/// The numbers of one message in the sequences of its sender to several elements.
-template <class Key>
-struct sequence_numbers {
-  std::uint32_t sender = ticket::no_sender;
-  std::unordered_map<Key, std::uint64_t> of;
-
-  /// Removes the number for an element and returns the position of the message to it.
-  [[nodiscard]] ticket take(const Key& k, starling::priority order) {
-    ticket t{.priority = order};
-    if (const auto mine = of.extract(k)) {
-      t.sender = sender;
-      t.number = mine.mapped();
-    }
-    return t;
-  }
-};
 
 /// The functions of a type of messages to elements of T. `deliver`, `miss` and the first call of
 /// `write` dispose of the message.
@@ -207,12 +190,6 @@ class tracked_message final : public work_item,
 
 template <class T>
 using owned_tracked_message = std::unique_ptr<tracked_message<T>>;
-
-/// Returns the calling worker; null on a thread that is no worker of the elements' runtime.
-[[nodiscard]] inline worker* worker_beside(const array_base& array) noexcept {
-  worker* const here = worker::current();
-  return here != nullptr && &here->owner() == &array.space().workers()[0]->owner() ? here : nullptr;
-}
 
 /// Returns the element if it is on the calling worker, otherwise null. @throws usage_error on a
 /// thread that is no worker of the element's runtime
