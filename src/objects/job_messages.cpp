@@ -39,7 +39,11 @@ void job_impl::send_load(int to, message m) noexcept {
 }
 
 void job_impl::send_numbered(int to, unsigned number, message m) noexcept {
-  or_end_run(worker_at(0), [&] { m_network.send(to, number, std::move(m)); });
+  try {  // without or_end_run: the hot path
+    m_network.send(to, number, std::move(m));
+  } catch (...) {
+    end_run_and_close(worker_at(0), std::current_exception());
+  }
 }
 
 void job_impl::require_bounded(int to) const {

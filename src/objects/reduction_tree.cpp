@@ -39,6 +39,11 @@ void reduction_queue::excuse(std::uint32_t first, std::uint32_t end) noexcept {
   for (; first != end; ++first) --m_open[first - m_first].missing;
 }
 
+void reduction_queue::open_all(std::uint32_t sequence, std::size_t contributors) {
+  if (is_over(sequence)) throw operation_cancelled();
+  while (!is_open(sequence)) m_open.push_back({nullptr, contributors});
+}
+
 void reduction_queue::add(std::uint32_t sequence, result share) {
   reduction& r = m_open[sequence - m_first];
   --r.missing;
@@ -51,6 +56,10 @@ void reduction_queue::add(std::uint32_t sequence, result share) {
     note_other_kind(*r.total, kind_of(*share));
   else
     merging(*r.total, [&] { r.total->merge(*share); });
+}
+
+void reduction_queue::note_error(partial_result& total, std::exception_ptr error) noexcept {
+  if (!total.error) total.error = std::move(error);
 }
 
 void reduction_queue::note_current_error(partial_result& total) noexcept {

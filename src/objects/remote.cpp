@@ -36,10 +36,10 @@ constinit thread_local job* t_written_for = nullptr;
 /// Scope in which proxies that the calling thread reads from a message belong to space `s`.
 class within_space {
  public:
-  explicit within_space(object_space& s) noexcept : m_before(set_receiving_space(&s)) {}
+  explicit within_space(object_space& s) noexcept : m_before(std::exchange(t_space, &s)) {}
   within_space(const within_space&) = delete;
   within_space& operator=(const within_space&) = delete;
-  ~within_space() { static_cast<void>(set_receiving_space(m_before)); }
+  ~within_space() { t_space = m_before; }
 
  private:
   object_space* m_before;
@@ -90,21 +90,7 @@ remote_function_list agree_on_remote_functions() {
 }
 
 message pack_call(const called_function& f, const remote_way& way, const value_writer& values) {
-  attachment attached;
-  counting_archive count(&attached);
-  values(count);
-  const std::size_t own = sizeof(remote_header) + count.position();
-  const std::size_t padding = attached.owner ? -own % attached_align : 0;
-  message m(own + padding, attached.bytes, attached.owner);
-  const remote_header header{f.number, static_cast<std::uint32_t>(m.size()), way.worker,
-                             static_cast<std::uint8_t>(way.priority), f.is_counted};
-  std::memcpy(m.data(), &header, sizeof(header));
-  output_archive to(m.bytes().subspan(sizeof(header)), attached.owner ? &attached : nullptr);
-  values(to);
-  if (to.left() != padding) [[unlikely]]
-    throw_miscounted(to.left() - padding);
-  if (padding != 0) std::memset(m.data() + own, 0, padding);
-  return m;
+  return pack_values(f, way, values);
 }
 
 message pack_call_for(job& j, const called_function& f, const remote_way& way,

@@ -248,7 +248,10 @@ void assign_packed(T& container, const std::byte* from, std::size_t count) {
   using element = typename T::value_type;
   if constexpr (sizeof(element) == 1) {  // any alignment fits
     const auto* first = reinterpret_cast<const element*>(from);
-    container.assign(first, first + count);
+    if (container.capacity() < count)  // faster than to grow it
+      container = T(first, first + count);
+    else
+      container.assign(first, first + count);
   } else {
     container.assign(packed_iterator<element>(from),
                      packed_iterator<element>(from + count * sizeof(element)));

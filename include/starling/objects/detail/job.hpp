@@ -133,6 +133,13 @@ class writing_for {
   job* m_before;
 };
 
+/// Calls make_call with values of the user. Any thread.
+template <class Handler, class... V>
+[[nodiscard]] message make_call_for(job& j, const remote_way& way, const V&... values) {
+  const writing_for here(j);
+  return make_call<Handler>(way, values...);
+}
+
 void send_failure(job& by, const reply_address& to, const std::exception_ptr& error) noexcept;
 
 /// Reads a reply address from a message. @throws archive_error when there is no such worker
@@ -149,7 +156,7 @@ struct failure_delivery {
 /// Makes the message that delivers a result to the waiter at `to`.
 template <class... V>
 [[nodiscard]] message make_reply_message(const reply_address& to, const V&... value) {
-  return make_remote<reply_delivery>({to.worker, priority::high}, to.slot, value...);
+  return make_call<reply_delivery>({to.worker, priority::high}, to.slot, value...);
 }
 
 /// A promise whose future is on another rank.
@@ -249,7 +256,7 @@ template <class Handler, class R, class... V>
 std::size_t ask(job& j, int rank, const remote_way& way, promise<R> reply, const V&... values) {
   const reply_address to = address_of(j, reply);
   try {
-    message m = make_remote_for<Handler>(j, way, to, values...);
+    message m = make_call_for<Handler>(j, way, to, values...);
     const std::size_t bytes = m.size();
     j.send(rank, std::move(m));
     return bytes;

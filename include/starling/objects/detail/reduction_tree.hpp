@@ -110,8 +110,8 @@ class reduction_queue {
   /// @throws operation_cancelled when reduction `sequence` is already complete, which happens to a
   /// contributor that has left
   void open(std::uint32_t sequence, std::size_t contributors) {
-    if (is_over(sequence)) throw operation_cancelled();
-    while (!is_open(sequence)) m_open.push_back({nullptr, contributors});
+    if (!is_open(sequence)) [[unlikely]]
+      open_all(sequence, contributors);
   }
 
   /// Adds a contribution to an open reduction. `target()` returns its callback; the reduction uses
@@ -119,14 +119,14 @@ class reduction_queue {
   template <class V, class Op, class Target>
   void add(std::uint32_t sequence, V value, const Op& op, const Target& target) {
     using sum = sum_of<V, Op>;
-    result& total = m_open[sequence - m_first].total;
-    if (total == nullptr)
-      total.reset(new sum(std::move(value), op, target()));
-    else if (kind_of(*total) != typeid(sum))
-      note_other_kind(*total, typeid(sum));
+    reduction& r = m_open[sequence - m_first];
+    if (r.total == nullptr)
+      r.total.reset(new sum(std::move(value), op, target()));
+    else if (kind_of(*r.total) != typeid(sum))
+      note_other_kind(*r.total, typeid(sum));
     else
-      merging(*total, [&] { static_cast<sum&>(*total).merge(std::move(value)); });
-    --m_open[sequence - m_first].missing;
+      merging(*r.total, [&] { static_cast<sum&>(*r.total).merge(std::move(value)); });
+    --r.missing;
   }
   /// Adds a partial result, which counts as one contribution; null if it combines no contributions.
   void add(std::uint32_t sequence, result share);
@@ -160,6 +160,7 @@ class reduction_queue {
     result total;
     std::size_t missing;  // contributions still to come
   };
+  void open_all(std::uint32_t sequence, std::size_t contributors);
   template <class Action>
   static void merging(partial_result& total, Action action) noexcept {
     try {
@@ -169,9 +170,7 @@ class reduction_queue {
     }
   }
   /// Keeps the first error.
-  static void note_error(partial_result& total, std::exception_ptr error) noexcept {
-    if (!total.error) total.error = std::move(error);
-  }
+  static void note_error(partial_result& total, std::exception_ptr error) noexcept;
   static void note_current_error(partial_result& total) noexcept;
   static void note_other_kind(partial_result& total, const std::type_info& other);
 

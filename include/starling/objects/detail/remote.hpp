@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <exception>
 #include <memory>
 #include <span>
@@ -136,14 +137,43 @@ struct called_function {
   std::uint32_t number;
   bool is_counted;
 };
-/// Makes a message that calls `f` with `values`. @throws archive_error, std::bad_alloc
+/// Makes a message that calls `f` with what `values(ar)` writes to an archive of either kind.
+/// @throws archive_error, std::bad_alloc
+template <class Values>
+[[nodiscard]] message pack_values(const called_function& f, const remote_way& way,
+                                  const Values& values) {
+  attachment attached;
+  counting_archive count(&attached);
+  values(count);
+  const std::size_t own = sizeof(remote_header) + count.position();
+  const std::size_t padding = attached.owner ? -own % attached_align : 0;
+  message m =
+      attached.owner ? message(own + padding, attached.bytes, attached.owner) : message(own);
+  const remote_header header{f.number, static_cast<std::uint32_t>(m.size()), way.worker,
+                             static_cast<std::uint8_t>(way.priority), f.is_counted};
+  std::memcpy(m.data(), &header, sizeof(header));
+  output_archive to(m.bytes().subspan(sizeof(header)), attached.owner ? &attached : nullptr);
+  values(to);
+  if (to.left() != padding) [[unlikely]]
+    throw_miscounted(to.left() - padding);
+  if (padding != 0) std::memset(m.data() + own, 0, padding);
+  return m;
+}
+/// As above, compiled once for all types of values.
 [[nodiscard]] message pack_call(const called_function& f, const remote_way& way,
                                 const value_writer& values);
 /// As above, with values of the user for ranks of the job: see writing_for.
 [[nodiscard]] message pack_call_for(job& j, const called_function& f, const remote_way& way,
                                     const value_writer& values);
 
-/// Makes a message that calls `Handler::run` with `values`. @throws archive_error, std::bad_alloc
+/// Makes a message that calls `Handler::run` with `values`. Compiled for these types, for the hot
+/// path. @throws archive_error, std::bad_alloc
+template <class Handler, class... V>
+[[nodiscard]] message make_call(const remote_way& way, const V&... values) {
+  const auto write = [&](auto& ar) { (save_value(ar, values), ...); };
+  return pack_values({number_of_call<Handler>, is_counted_call<Handler>}, way, write);
+}
+/// Makes the same message with less code, but with more instructions.
 template <class Handler, class... V>
 [[nodiscard]] message make_remote(const remote_way& way, const V&... values) {
   const auto write = [&](auto& ar) { (save_value(ar, values), ...); };

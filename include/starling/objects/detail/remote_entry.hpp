@@ -88,7 +88,7 @@ void invoke_remote(const address<T>& at, const remote_way& way, Args&&... args) 
     job& j = *at.array().space().current_job();
     j.require_bounded(int(at.local->index));
     const auto make = [&]<class... A>(std::type_identity<std::tuple<A...>>) {
-      return make_remote_for<remote_invocation<Entry, T>>(
+      return make_call_for<remote_invocation<Entry, T>>(
           j, way, at.array().id(), at.to,
           static_cast<written_as<A, Args>>(std::forward<Args>(args))...);
     };

@@ -263,8 +263,9 @@ template <class T>
 /// Sends a message to an element of a home for which `local_elements::special` is set. Any thread.
 /// @throws as send_tracked
 template <class T>
-[[gnu::noinline]] void send_specially(const address<T>& to, work_item& m,
-                                      const message_functions<T>& of, starling::priority priority) {
+[[gnu::cold, gnu::noinline]] void send_specially(const address<T>& to, work_item& m,
+                                                 const message_functions<T>& of,
+                                                 starling::priority priority) {
   if (of.argument_bytes != of.not_measured && to.array().is_measured())
     note_sent(to, of.argument_bytes);
   if (to.local->has_tracked()) return send_tracked(to, m, of, priority);
