@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <bit>
 #include <cerrno>
 #include <chrono>
 #include <cmath>
@@ -25,9 +24,7 @@
 #include "driver/settings.hpp"
 #include "driver/setup.hpp"
 #include "io/files.hpp"
-#include "io/plotfile.hpp"
 #include "io/restart.hpp"
-#include "io/vtkhdf.hpp"
 #include "placement/launch.hpp"
 #include "placement/serial.hpp"
 #include "placement/simulation.hpp"
@@ -42,48 +39,27 @@ using std::chrono::steady_clock;
 /// The largest relative change of a sum over the domain. Changes of the mesh round once more.
 double drift_limit(const settings& s) { return is_adaptive(s) ? 1e-14 : 5e-15; }
 
-/// Returns the volume integral of a field plus its outflow, by Neumaier's compensated sum.
-double total(const snapshot& s, int f) {
-  double sum = 0.0;
-  double lost = 0.0;
-  const auto add = [&](double v) {
-    const double next = sum + v;
-    lost += std::abs(sum) >= std::abs(v) ? (sum - next) + v : (v - next) + sum;
-    sum = next;
-  };
-  const double volume = s.grid.cell_volume();
-  for (int n = 0; n < s.grid.subgrid_count(); ++n) {
-    const double cells = std::ldexp(1.0, 3 * (s.grid.level() - s.grid.tree().key(n).level));
-    for (int c = 0; c < cells_per_subgrid; ++c)
-      add(cells * s.data[(std::size_t(n) * field_count + std::size_t(f)) * cells_per_subgrid +
-                         std::size_t(c)]);
-  }
-  return (sum + lost) * volume + s.outflow[std::size_t(f)];
-}
-
 /// Writes a plot with this name, in the format of the settings. Returns its path.
-fs::path write_plot(const settings& s, const std::string& name, const snapshot& state) {
-  const fs::path path = fs::path(s.output) / name;
-  if (s.plots == plot_format::amrex) {
-    write_plotfile(path, state);
-    return path;
-  }
-  write_vtkhdf(path.string() + ".vtkhdf", state);
-  return path.string() + ".vtkhdf";
+starling::task<fs::path> write_plot(const settings& s, adaptive_simulation& sim, std::string name) {
+  fs::path path = fs::path(s.output) / name;
+  if (s.plots == plot_format::vtkhdf) path += ".vtkhdf";
+  co_await sim.write_plot(path, s.plots);
+  co_return path;
 }
 
-void write_plot(const settings& s, const snapshot& state) {
-  write_plot(s, fmt::format("plt{:05}", state.step), state);
+starling::task<> write_plot(const settings& s, adaptive_simulation& sim, long step) {
+  co_await write_plot(s, sim, fmt::format("plt{:05}", step));
 }
 
-void write_state(const settings& s, const snapshot& state) {
-  write_restart(fs::path(s.output) / fmt::format("restart{:05}.h5", state.step),
-                {state, restart_parameters(s)});
+starling::task<> write_state(const settings& s, adaptive_simulation& sim, long step) {
+  fs::path path = fs::path(s.output) / fmt::format("restart{:05}.h5", step);
+  co_await sim.write_restart(std::move(path), restart_parameters(s));
 }
 
 struct run_result {
-  snapshot first;
-  snapshot last;
+  snapshot first, last;  // without data
+  domain_sums before;
+  state_record after;
   double first_step_s = 0.0;
   double later_steps_s = 0.0;  // of all later steps together
   double later_updates = 0.0;  // of cells, in these steps
@@ -98,10 +74,10 @@ bool finished(const settings& s, const snapshot& now) {
   return (s.steps > 0 && now.step >= s.steps) || (s.stop_time > 0 && now.time >= s.stop_time);
 }
 
-void write_due(const settings& s, const snapshot& state) {
-  const auto due = [&](long every) { return every > 0 && state.step % every == 0; };
-  if (s.write_restart && due(s.restart_every)) write_state(s, state);
-  if (s.write_plots && due(s.plot_every)) write_plot(s, state);
+starling::task<> write_due(const settings& s, adaptive_simulation& sim, long step) {
+  const auto due = [&](long every) { return every > 0 && step % every == 0; };
+  if (s.write_restart && due(s.restart_every)) co_await write_state(s, sim, step);
+  if (s.write_plots && due(s.plot_every)) co_await write_plot(s, sim, step);
 }
 
 long regrid_interval(const settings& s) {
@@ -121,7 +97,7 @@ starling::task<> regrid(const settings& s, adaptive_simulation& sim, run_result&
 /// step is timed separately.
 starling::task<> advance(const settings& s, adaptive_simulation& sim, run_result& r) {
   progress_bar bar(s.progress, {s.steps, s.stop_time}, r.first.step, r.first.time);
-  snapshot& now = r.last;  // clock only; the simulation holds the state
+  snapshot& now = r.last;
   now.step = r.first.step;
   now.time = r.first.time;
   auto begin = steady_clock::now();
@@ -143,10 +119,10 @@ starling::task<> advance(const settings& s, adaptive_simulation& sim, run_result
     (first ? r.first_step_s : r.later_steps_s) += seconds(steady_clock::now() - begin).count();
     // Before files are written, so that a run that continues from them has the same trees.
     if (regrids) co_await regrid(s, sim, r);
-    if (writes && !finished(s, now)) write_due(s, co_await sim.gather());
+    if (writes && !finished(s, now)) co_await write_due(s, sim, now.step);
     begin = steady_clock::now();
   }
-  r.last = co_await sim.gather();
+  r.last = co_await sim.header();
 }
 
 /// Runs the time loop and waits for all its tasks, also after an error: none outlives the
@@ -166,40 +142,20 @@ starling::task<> run(const settings& s, adaptive_simulation& sim, run_result& r)
   std::rethrow_exception(failure);
 }
 
-/// Returns the FNV-1a hash of the bytes of the numbers: byte by byte, as a multiplication carries
-/// upwards only.
-std::string digest(const std::vector<double>& numbers) {
-  std::uint64_t hash = 0xcbf29ce484222325u;
-  for (const double x : numbers)
-    for (auto bits = std::bit_cast<std::uint64_t>(x), k = std::uint64_t{0}; k < 8; ++k, bits >>= 8)
-      hash = (hash ^ (bits & 0xffu)) * 0x100000001b3u;
-  return fmt::format("{:016x}", hash);
-}
-
-/// Returns the potential energy of the gas in a constant gravity, 0 at z = 0.
-double potential_energy(const snapshot& s, double gravity) {
-  double sum = 0.0;
-  for (int n = 0; n < s.grid.subgrid_count(); ++n) {
-    const subgrid_frame at = s.grid.frame_of(n, s.boundary);
-    const double* rho = &s.data[s.index(n, field::rho, {})];
-    double moment = 0.0;
-    for (int c = 0; c < cells_per_subgrid; ++c)
-      moment += rho[c] * ((2 * (c / (edge * edge)) + 1 + at.lower[2]) * at.half_dx);
-    sum += gravity * moment * (at.dx() * at.dx() * at.dx());
-  }
-  return sum;
-}
-
 /// Reports the relative changes of mass and energy. They are checked unless the run may change
 /// them: by floors, or by gravity where gas may leave or cross from the bottom to the top.
 void report_drifts(const settings& s, const run_result& r, apps::report& out) {
   const auto relative = [](double before, double after) {
     return std::abs(after - before) / std::abs(before);
   };
-  const double g = s.numerics.gravity;
-  const double mass = relative(total(r.first, field::rho), total(r.last, field::rho));
-  const double energy = relative(total(r.first, field::egas) + potential_energy(r.first, g),
-                                 total(r.last, field::egas) + potential_energy(r.last, g));
+  const auto mass_of = [](const snapshot& header, const domain_sums& sums) {
+    return integral(sums.mass, header.grid) + header.outflow[field::rho];
+  };
+  const auto energy_of = [](const snapshot& header, const domain_sums& sums) {
+    return integral(sums.energy, header.grid) + header.outflow[field::egas] + sums.potential;
+  };
+  const double mass = relative(mass_of(r.first, r.before), mass_of(r.last, r.after.sums));
+  const double energy = relative(energy_of(r.first, r.before), energy_of(r.last, r.after.sums));
   const auto report = [&](const char* metric, const char* check, double drift, bool holds) {
     if (holds)
       out.check(check, drift <= drift_limit(s), drift, drift_limit(s));
@@ -207,13 +163,13 @@ void report_drifts(const settings& s, const run_result& r, apps::report& out) {
       out.metric(metric, drift);
   };
   const bool floors = s.numerics.floors.enabled;
-  const bool closed = g == 0.0 || r.last.boundary == boundary_kind::reflecting;
+  const bool closed = s.numerics.gravity == 0.0 || r.last.boundary == boundary_kind::reflecting;
   report("mass_drift", "mass drift", mass, !floors);
   report("energy_drift", "energy drift", energy, !floors && closed);
 }
 
 void fill_report(const settings& s, starling::runtime& rt, run_result& r, apps::report& out) {
-  out.config("state_fnv1a", digest(r.last.data));
+  out.config("state_fnv1a", r.after.digest());
   out.metric("steps", double(r.last.step - r.first.step));
   out.metric("time", r.last.time);
   out.metric("first_step_ms", r.first_step_s * 1e3);
@@ -239,7 +195,7 @@ void fill_report(const settings& s, starling::runtime& rt, run_result& r, apps::
   if (rt.tracer().enabled())
     for (const starling::trace_total& t : rt.tracer().totals())
       if (t.kind == starling::span_kind::kernel) out.metric("launches_" + t.name, double(t.count));
-  if (const auto error = density_error(*make_problem(s), r.last)) out.metric("density_l1", *error);
+  if (const auto error = r.after.error.value()) out.metric("density_l1", *error);
   report_drifts(s, r, out);
 }
 
@@ -279,9 +235,9 @@ void fill_config(const settings& s, starling::runtime& rt, apps::report& out) {
 
 starling::task<std::unique_ptr<adaptive_simulation>> make_simulation(const settings& s,
                                                                      starling::runtime& rt,
-                                                                     const snapshot& first) {
+                                                                     const beginning& first) {
   if (starling::rank_count() > 1) co_return co_await make_across_ranks(rt, first, s);
-  co_return make_on_one_rank(rt, first, s);
+  co_return make_on_one_rank(rt, first.header, s);
 }
 
 void announce(const settings& s, starling::runtime& rt, const snapshot& first) {
@@ -355,7 +311,7 @@ void prepare_output(const settings& s) {
   }
 }
 
-snapshot prepare(settings& s, starling::runtime& rt) {
+beginning prepare(settings& s, starling::runtime& rt) {
   check_settings(s, rt);
   suit_devices(s, rt);
   const auto check_memory = [&] {
@@ -364,9 +320,9 @@ snapshot prepare(settings& s, starling::runtime& rt) {
                    memory_available());
   };
   if (s.restart_from.empty() && !is_adaptive(s)) check_memory();
-  snapshot first = first_state(s);
+  beginning first = begin_run(s, starling::rank_count());
   if (!s.restart_from.empty() && !is_adaptive(s)) check_memory();  // for the level of the file
-  require_sub_grids(first.grid, starling::rank_count());
+  if (first.rounds == 0) require_sub_grids(first.header.grid, starling::rank_count());
   for (const std::string& line : without_effect(s))
     fmt::print(stderr, "stars: warning: {}\n", line);
   prepare_output(s);
@@ -374,11 +330,12 @@ snapshot prepare(settings& s, starling::runtime& rt) {
 }
 
 /// Prints the fault before it writes the state, because the write may fail.
-starling::task<> tell_fault(const settings& s, simulation& sim, const unphysical_state& fault) {
+starling::task<> tell_fault(const settings& s, adaptive_simulation& sim,
+                            const unphysical_state& fault) {
   fmt::print(stderr, "stars: {}\n", fault.what());
   try {
-    const snapshot wreck = co_await sim.gather();
-    fmt::print(stderr, "       the state is in {}\n", write_plot(s, "unphysical", wreck).string());
+    const fs::path path = co_await write_plot(s, sim, "unphysical");
+    fmt::print(stderr, "       the state is in {}\n", path.string());
   } catch (const std::exception& e) {
     fmt::print(stderr, "       the state could not be written: {}\n", e.what());
   }
@@ -386,26 +343,32 @@ starling::task<> tell_fault(const settings& s, simulation& sim, const unphysical
 
 /// Prints the table before it writes files, and writes the restart file before the plotfile, which
 /// can be made from it.
-int conclude(const settings& s, starling::runtime& rt, run_result& r) {
+starling::task<int> conclude(const settings& s, starling::runtime& rt, adaptive_simulation& sim,
+                             run_result& r) {
+  r.after = co_await sim.record();
+  r.aggregated = sim.aggregated();
+  r.bytes_sent = sim.bytes_sent();
   apps::report out("stars");
   fill_config(s, rt, out);
   fill_report(s, rt, r, out);
   fmt::print("\n{}", out.table());
   const bool told = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
   const int why = errno;
-  if (s.write_restart && restart_available()) write_state(s, r.last);
-  if (s.write_plots) write_plot(s, r.last);
+  if (s.write_restart && restart_available()) co_await write_state(s, sim, r.last.step);
+  if (s.write_plots) co_await write_plot(s, sim, r.last.step);
   if (!s.json.empty()) out.write_json(s.json);
   if (!told) throw_system_error("standard output", "write", why);
-  return out.all_hold() ? 0 : apps::exit_check_failed;
+  co_return out.all_hold() ? 0 : apps::exit_check_failed;
 }
 
 starling::task<int> run_in(settings& s, starling::runtime& rt) {
+  const beginning first = prepare(s, rt);
+  const auto sim = co_await make_simulation(s, rt, first);
   run_result r;
-  r.first = prepare(s, rt);
+  r.first = co_await sim->header();
+  r.before = co_await sim->sums();
   announce(s, rt, r.first);
-  if (s.write_plots) write_plot(s, r.first);
-  const auto sim = co_await make_simulation(s, rt, r.first);
+  if (s.write_plots) co_await write_plot(s, *sim, r.first.step);
   std::optional<unphysical_state> fault;
   try {
     co_await run(s, *sim, r);
@@ -416,9 +379,7 @@ starling::task<int> run_in(settings& s, starling::runtime& rt) {
     co_await tell_fault(s, *sim, *fault);
     co_return apps::exit_failed;
   }
-  r.aggregated = sim->aggregated();
-  r.bytes_sent = sim->bytes_sent();
-  co_return conclude(s, rt, r);
+  co_return co_await conclude(s, rt, *sim, r);
 }
 
 /// Runs the simulation on the first rank and prints its errors there: all ranks exit with the

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "driver/adaptive.hpp"
 
+#include <optional>
 #include <utility>
 
 #include "driver/moved_leaves.hpp"
+#include "io/plotfile.hpp"
+#include "io/vtkhdf.hpp"
 #include "mesh/leaf_flags.hpp"
 #include "mesh/regrid_plan.hpp"
 
@@ -13,15 +16,53 @@ using starling::task;
 
 namespace {
 
+/// Returns the state at the beginning of a run, with the data of all leaves.
+snapshot whole(const settings& s, snapshot header) {
+  header.data = first_data(s, header.grid, 0, header.grid.subgrid_count());
+  return header;
+}
+
 class on_one_rank final : public adaptive_simulation {
  public:
-  on_one_rank(starling::runtime& rt, snapshot first, const settings& s)
-      : m_grid(first.grid),
-        m_now(make_part(rt, std::move(first), s.numerics, s.place, s.staged, s.resident)) {}
+  on_one_rank(starling::runtime& rt, const snapshot& header, const settings& s)
+      : m_grid(header.grid), m_flow(make_problem(s)),
+        m_now(make_part(rt, whole(s, header), s.numerics, s.place, s.staged, s.resident)) {}
 
-  task<double> step(double longest) override { co_return co_await m_now->step(longest); }
+  task<double> step(double longest) override {
+    m_held.reset();
+    co_return co_await m_now->step(longest);
+  }
   task<> finish() override { co_await m_now->finish(); }
-  task<snapshot> gather() override { co_return co_await m_now->gather(); }
+
+  task<snapshot> header() override {
+    co_await hold();
+    co_return m_held->without_data();
+  }
+  task<domain_sums> sums() override {
+    co_await hold();
+    domain_sums all;
+    all.add(*m_held, 0, m_flow->gravity);
+    co_return all;
+  }
+  task<state_record> record() override {
+    co_await hold();
+    state_record all;
+    all.add(*m_held, 0, *m_flow);
+    co_return all;
+  }
+  task<> write_plot(std::filesystem::path path, plot_format format) override {
+    co_await hold();
+    if (format == plot_format::amrex)
+      write_plotfile(path, *m_held);
+    else
+      write_vtkhdf(path, *m_held);
+  }
+  task<> write_restart(std::filesystem::path path,
+                       std::map<std::string, parameter> scheme) override {
+    co_await hold();
+    restart_writer file(path, {m_held->without_data(), std::move(scheme)});
+    file.commit(write_restart_part(file.place(), 0, m_held->data));
+  }
   [[nodiscard]] starling::aggregation_statistics aggregated() const override {
     starling::aggregation_statistics sum = m_aggregated;
     sum += m_now->aggregated();
@@ -30,6 +71,7 @@ class on_one_rank final : public adaptive_simulation {
   [[nodiscard]] const mesh& grid() const override { return m_grid; }
 
   task<bool> regrid(std::vector<refinement_rule> rules, level_limits limits) override {
+    m_held.reset();
     const std::vector<leaf_flags> flags = co_await m_now->test(std::move(rules));
     const mesh before = m_grid;
     const octree& tree = before.tree();
@@ -45,16 +87,25 @@ class on_one_rank final : public adaptive_simulation {
   }
 
  private:
+  /// Copies the present state, unless there is a copy.
+  task<> hold() {
+    if (m_held) co_return;
+    snapshot now = co_await m_now->gather();
+    m_held = std::move(now);
+  }
+
   mesh m_grid;
+  std::unique_ptr<problem> m_flow;
   std::unique_ptr<part_simulation> m_now;
   starling::aggregation_statistics m_aggregated;  // of earlier trees
+  std::optional<snapshot> m_held;                 // a copy of the present state
 };
 
 }  // namespace
 
-std::unique_ptr<adaptive_simulation> make_on_one_rank(starling::runtime& rt, snapshot first,
+std::unique_ptr<adaptive_simulation> make_on_one_rank(starling::runtime& rt, const snapshot& header,
                                                       const settings& s) {
-  return std::make_unique<on_one_rank>(rt, std::move(first), s);
+  return std::make_unique<on_one_rank>(rt, header, s);
 }
 
 std::unique_ptr<part_simulation> make_part(starling::runtime& rt, snapshot own,

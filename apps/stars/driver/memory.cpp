@@ -21,13 +21,13 @@ constexpr double gib = 1024.0 * 1024.0 * 1024.0;
 }  // namespace
 
 double memory_needed(int level, residency place, bool on_host, int ranks) {
-  const double subgrids = std::ldexp(1.0, 3 * level);
+  const double subgrids = std::ldexp(1.0, 3 * level) / ranks;
   const double state = subgrids * sizeof(double) * compact.block;
-  const double snapshots = 2 * state;                                    // the first and the last
-  if (place == residency::staged) return snapshots + 3 * state / ranks;  // one for each stage
+  const double snapshots = 2 * state;  // in the order of the tree, and a copy for files
+  if (place == residency::staged) return snapshots + 3 * state;  // one for each stage
   const double device = 3 * state + subgrids * sizeof(double) * speed_block;
   // Uploads and downloads use pinned staging memory, which the allocator keeps.
-  return snapshots + (2 * state + (on_host ? device : 0.0)) / ranks;
+  return snapshots + 2 * state + (on_host ? device : 0.0);
 }
 
 double memory_available() {

@@ -5,8 +5,8 @@
 
 namespace stars {
 
-/// Returns the bytes of host memory that the first rank of a run on this level needs at least;
-/// writing files needs more. `on_host`: device memory is host memory.
+/// Returns the bytes of host memory that each rank of a run on this level needs at least; ghost
+/// cells of other ranks and plots need more. `on_host`: device memory is host memory.
 [[nodiscard]] double memory_needed(int level, residency place, bool on_host, int ranks);
 
 /// Returns the bytes that this process can use: the least of the machine's memory, its control

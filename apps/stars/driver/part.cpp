@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "driver/naming_rank.hpp"
 #include "mesh/regrid_plan.hpp"
 
 namespace stars {
@@ -15,39 +16,47 @@ using starling::task;
 
 namespace {
 
-part_plan plan_of(const part_setup& setup, int parts, int number) {
+part_plan plan_of(const part_setup& setup, std::span<const int> first_leaves, int number) {
   transfer_plan whole = plan_transfers(setup.start.grid, setup.start.boundary);
   drop_direction(whole, setup.numerics.error.dropped_direction);
-  return plan_part(whole, equal_parts(whole.leaves, parts), number);
+  return plan_part(whole, first_leaves, number);
 }
 
 }  // namespace
 
 part::part(const part_setup& setup, int parts)
-    : m_setup(setup), m_parts(parts), m_mine(plan_of(setup, parts, this_index())),
-      m_self(this_element()), m_outflow(setup.start.outflow) {
+    : m_setup(setup), m_parts(parts), m_first(equal_parts(setup.start.grid.subgrid_count(), parts)),
+      m_mine(plan_of(setup, m_first, this_index())), m_self(this_element()),
+      m_outflow(setup.start.outflow) {
   for (int p = 0; p < parts; ++p) m_channels.emplace_back(*this, this_array()[p]);
 }
 
-void part::begin(std::vector<double> data) {
+void part::begin() {
   starling::runtime& rt = *starling::runtime::current();
   snapshot initial = m_setup.start;
-  initial.data = std::move(data);
+  initial.data = naming_rank(
+      [&] { return first_data(m_setup.origin.chosen, initial.grid, m_mine.first, m_mine.count); });
   m_simulation = make_part(rt, std::move(initial), m_setup.numerics, m_setup.place, m_setup.staged,
                            m_setup.resident, this);
 }
 
-namespace {
+void part::begin_on(std::vector<node_key> leaves) {
+  m_simulation.reset();
+  const mesh& before = m_setup.start.grid;
+  m_setup.start.grid = {octree(std::move(leaves), before.tree().boundary()), before.xscale()};
+  m_first = equal_parts(m_setup.start.grid.subgrid_count(), m_parts);
+  m_mine = plan_of(m_setup, m_first, this_index());
+  begin();
+}
 
-/// A reduction of equal outcomes, used to wait for all parts.
-struct any_outcome {
-  part_outcome operator()(const part_outcome& a, const part_outcome&) const { return a; }
-};
-
-}  // namespace
+task<std::vector<leaf_flags>> part::test() {
+  std::vector<refinement_rule> rules = make_problem(m_setup.origin.chosen)->rules;
+  co_return co_await m_simulation->test(std::move(rules));
+}
 
 task<> part::step(double longest, starling::callback<part_outcome> done) {
   part_outcome outcome;
+  m_held.reset();
   try {
     outcome.dt = co_await m_simulation->step(longest);
   } catch (const unphysical_state& e) {
@@ -89,6 +98,7 @@ std::vector<leaf_flags> in_order(flags_of_parts all) {
 
 task<> part::regrid(std::vector<refinement_rule> rules, level_limits limits,
                     starling::callback<part_outcome> done) {
+  m_held.reset();
   std::vector<leaf_flags> flags = co_await m_simulation->test(std::move(rules));
   flags_of_parts own;
   own.parts.push_back({this_index(), std::move(flags)});
@@ -106,17 +116,17 @@ task<> part::regrid(std::vector<refinement_rule> rules, level_limits limits,
 /// goes on with the next tree.
 task<> part::move_to(octree next) {
   const mesh before = m_setup.start.grid;
-  const auto now_first = equal_parts(before.subgrid_count(), m_parts);
-  const auto next_first = equal_parts(next.leaf_count(), m_parts);
+  const std::vector<int> now_first =
+      std::exchange(m_first, equal_parts(next.leaf_count(), m_parts));
   const regrid_plan plan = plan_regrid(before.tree(), next);
-  leaf_sender sender(plan, now_first, next_first, this_index());
+  leaf_sender sender(plan, now_first, m_first, this_index());
   leaf_moves kept = sender.kept();
   std::vector<double> rows = co_await m_simulation->rows_of(sender.sent());
   future<> sent = spawn(send_leaves(std::move(sender), std::move(rows)));
   m_setup.start.grid = {std::move(next), before.xscale()};
-  m_mine = plan_of(m_setup, m_parts, this_index());
+  m_mine = plan_of(m_setup, m_first, this_index());
   std::vector<moved_leaves> received;
-  const std::size_t expected = pieces_from_others(plan, now_first, next_first, this_index());
+  const std::size_t expected = pieces_from_others(plan, now_first, m_first, this_index());
   for (std::size_t got = 0; got < expected; got += received.back().leaves.size())
     received.push_back(co_await when<&part::leaves_from>(m_regrids));
   co_await std::move(sent);
@@ -141,14 +151,6 @@ task<> part::send_leaves(leaf_sender sender, std::vector<double> rows) {
 std::vector<node_key> part::leaves() const {
   const auto all = m_setup.start.grid.tree().leaves();
   return {all.begin(), all.end()};
-}
-
-task<part_state> part::state() {
-  snapshot now = co_await m_simulation->gather();
-  starling::aggregation_statistics aggregated = m_aggregated;
-  aggregated += m_simulation->aggregated();
-  co_return part_state{std::move(now.data), now.step,   now.time,
-                       m_outflow,           aggregated, m_bytes_sent};
 }
 
 // --- communication of the simulation
@@ -212,15 +214,57 @@ starling::borrow_wait<double> part::borrow(std::size_t n, std::size_t size, star
 
 namespace {
 
+/// Waits for all answers. Returns their results. @throws the first error
+template <class T>
+task<std::vector<T>> all_of(std::vector<future<T>> answers) {
+  std::vector<T> results;
+  std::exception_ptr failure;
+  for (future<T>& answer : answers) try {
+      results.push_back(co_await std::move(answer));
+    } catch (...) {
+      if (!failure) failure = std::current_exception();
+    }
+  if (failure) std::rethrow_exception(failure);
+  co_return results;
+}
+task<> all_of(std::vector<future<>> answers) {
+  std::exception_ptr failure;
+  for (future<>& answer : answers) try {
+      co_await std::move(answer);
+    } catch (...) {
+      if (!failure) failure = std::current_exception();
+    }
+  if (failure) std::rethrow_exception(failure);
+}
+
 class across_ranks final : public adaptive_simulation {
+  /// Calls a function of each part at the same time. Returns their results, by part.
+  template <auto Entry, class... Args>
+  auto each(Args... args) {
+    std::vector<decltype(m_parts[0].template call<Entry>(args...))> answers;
+    for (int p = 0; p < m_count; ++p) answers.push_back(m_parts[p].template call<Entry>(args...));
+    return all_of(std::move(answers));
+  }
+
  public:
   across_ranks(starling::runtime& rt, const part_setup& setup)
       : m_setup(setup), m_count(starling::rank_count()),
         m_parts(starling::create_rank_group<part>(rt, setup, m_count)) {}
 
-  task<> begin(const snapshot& initial) {
-    for (int p = 0; p < m_count; ++p)  // one by one, to save memory
-      co_await m_parts[p].call<&part::begin>(leaves_of(initial, p));
+  /// Makes the simulations of the parts; the tests of their states may refine the tree `rounds`
+  /// times.
+  task<> begin(int rounds, level_limits limits) {
+    co_await each<&part::begin>();
+    for (; rounds > 0; --rounds) {
+      std::vector<leaf_flags> flags;
+      const std::vector<std::vector<leaf_flags>> parts = co_await each<&part::test>();
+      for (const auto& own : parts) flags.insert(flags.end(), own.begin(), own.end());
+      octree next = adapt(grid().tree(), find_marks(grid().tree(), flags), limits);
+      if (next == grid().tree()) co_return;
+      const std::vector<node_key> leaves(next.leaves().begin(), next.leaves().end());
+      m_setup.start.grid = {std::move(next), grid().xscale()};
+      co_await each<&part::begin_on>(leaves);
+    }
   }
 
   task<double> step(double longest) override {
@@ -229,22 +273,55 @@ class across_ranks final : public adaptive_simulation {
   }
   task<> finish() override { co_await ask<&part::finish>(); }
 
-  task<snapshot> gather() override {
-    snapshot all = m_setup.start;
-    all.data.reserve(snapshot::size_of(all.grid));
+  task<snapshot> header() override {
+    const std::vector<part_state> states = co_await each<&part::state>();
     m_aggregated = {};
     m_bytes_sent = 0.0;
-    for (int p = 0; p < m_count; ++p) {
-      const part_state s = co_await m_parts[p].call<&part::state>();
-      all.data.insert(all.data.end(), s.data.begin(), s.data.end());
+    for (const part_state& s : states) {
       m_aggregated += s.aggregated;
       m_bytes_sent += s.bytes_sent;
-      if (p > 0) continue;
-      all.step = s.step;
-      all.time = s.time;
-      all.outflow = s.outflow;
     }
+    snapshot now = m_setup.start;
+    now.step = states[0].step;
+    now.time = states[0].time;
+    now.outflow = states[0].outflow;
+    co_return now;
+  }
+
+  task<domain_sums> sums() override {
+    domain_sums all;
+    for (int p = 0; p < m_count; ++p) all = co_await m_parts[p].call<&part::add_sums>(all);
     co_return all;
+  }
+  task<state_record> record() override {
+    state_record all;
+    for (int p = 0; p < m_count; ++p) all = co_await m_parts[p].call<&part::add_record>(all);
+    co_return all;
+  }
+
+  task<> write_plot(std::filesystem::path path, plot_format format) override {
+    const snapshot now = co_await header();
+    if (format == plot_format::amrex) {
+      plotfile_writer file(path, now);
+      co_await ask<&part::make_nodes>();
+      const auto records = co_await each<&part::write_grids>(file.path().string());
+      file.commit(records);
+    } else {
+      vtkhdf_writer file(path, now);
+      co_await ask<&part::make_nodes>();
+      co_await each<&part::write_boxes>(file.place());
+      file.commit();
+    }
+  }
+  task<> write_restart(std::filesystem::path path,
+                       std::map<std::string, parameter> scheme) override {
+    snapshot now = co_await header();
+    restart_writer file(path, {std::move(now), std::move(scheme)});
+    const std::vector<std::vector<std::uint32_t>> parts =
+        co_await each<&part::write_leaves>(file.place());
+    std::vector<std::uint32_t> checksums;
+    for (const auto& own : parts) checksums.insert(checksums.end(), own.begin(), own.end());
+    file.commit(checksums);
   }
 
   task<bool> regrid(std::vector<refinement_rule> rules, level_limits limits) override {
@@ -263,17 +340,6 @@ class across_ranks final : public adaptive_simulation {
   [[nodiscard]] double bytes_sent() const override { return m_bytes_sent; }
 
  private:
-  /// Returns the state of the leaves of a part.
-  [[nodiscard]] std::vector<double> leaves_of(const snapshot& from, int p) const {
-    const int leaves = from.grid.subgrid_count();
-    std::vector<int> first = equal_parts(leaves, m_count);
-    first.push_back(leaves);
-    const auto at = [&](int part) {
-      return from.data.begin() + index_type{first[std::size_t(part)]} * compact.block;
-    };
-    return {at(p), at(p + 1)};
-  }
-
   template <auto Entry, class... Args>
   task<part_outcome> ask(Args... args) {
     auto [done, answer] = starling::make_reply<part_outcome>();
@@ -286,7 +352,7 @@ class across_ranks final : public adaptive_simulation {
   part_setup m_setup;
   int m_count;
   starling::chare_array<part> m_parts;
-  starling::aggregation_statistics m_aggregated;  // as of the last `gather`
+  starling::aggregation_statistics m_aggregated;  // as of the last `header`
   double m_bytes_sent = 0.0;
 };
 
@@ -301,13 +367,11 @@ void require_sub_grids(const mesh& grid, int ranks) {
 }
 
 task<std::unique_ptr<adaptive_simulation>> make_across_ranks(starling::runtime& rt,
-                                                             const snapshot& initial,
+                                                             const beginning& first,
                                                              const settings& s) {
-  part_setup setup{{}, s.numerics, s.place, s.staged, s.resident};
-  setup.start = {initial.grid,    initial.time,     initial.step,    initial.gamma,
-                 initial.problem, initial.boundary, initial.outflow, {}};
+  const part_setup setup{first.header, s.numerics, s.place, s.staged, s.resident, {s}};
   auto all = std::make_unique<across_ranks>(rt, setup);
-  co_await all->begin(initial);
+  co_await all->begin(first.rounds, limits_of(s));
   co_return all;
 }
 

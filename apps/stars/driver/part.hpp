@@ -14,11 +14,30 @@
 
 #include "driver/adaptive.hpp"
 #include "driver/moved_leaves.hpp"
+#include "driver/problem_choice.hpp"
 #include "driver/settings.hpp"
+#include "driver/setup.hpp"
+#include "io/node_means.hpp"
+#include "io/plotfile.hpp"
+#include "io/restart.hpp"
+#include "io/vtkhdf.hpp"
 #include "placement/others.hpp"
 #include "placement/simulation.hpp"
 
 namespace stars {
+
+/// The settings on which the state at the beginning of a run and the exact solution depend. Only
+/// these travel.
+struct origin_settings {
+  settings chosen;
+
+  template <class Archive>
+  void serialize(Archive& ar) {
+    settings& s = chosen;
+    ar(s.restart_from, s.problem, s.level, s.xscale, s.gamma, s.boundary, s.gravity, s.refine);
+    for_each_option(s, [&](const char*, auto& value) { ar(value); });
+  }
+};
 
 /// The data that every part receives at creation.
 struct part_setup {
@@ -27,12 +46,13 @@ struct part_setup {
   residency place = residency::staged;
   staged_options staged;
   resident_options resident;
+  origin_settings origin;
 
   template <class Archive>
   void serialize(Archive& ar) {
     serialize_grid(ar);
     ar(start.time, start.step, start.gamma, start.problem, start.boundary, start.outflow, numerics,
-       place, staged, resident);
+       place, staged, resident, origin);
   }
 
  private:
@@ -55,6 +75,11 @@ struct part_outcome {
   bool changed = false;  ///< of `regrid`
 };
 
+/// A reduction of equal outcomes, used to wait for all parts.
+struct any_outcome {
+  part_outcome operator()(const part_outcome& a, const part_outcome&) const { return a; }
+};
+
 /// The refinement tests of the leaves of some parts, by number of the part.
 struct flags_of_parts {
   struct one {
@@ -74,19 +99,13 @@ struct flags_of_parts {
   }
 };
 
-/// The data that the first rank collects from a part at the end.
+/// What the first rank knows of the state of a part.
 struct part_state {
-  std::vector<double> data;  ///< of the part's own sub-grids
   long step = 0;
   double time = 0.0;
   std::array<double, field_count> outflow{};  ///< of the whole domain; in the first part only
   starling::aggregation_statistics aggregated;
   double bytes_sent = 0.0;
-
-  template <class Archive>
-  void serialize(Archive& ar) {
-    ar(data, step, time, outflow, aggregated, bytes_sent);
-  }
 };
 
 /// A part of the domain, one on each rank, and its communication with the remaining parts. The
@@ -95,13 +114,33 @@ class part : public starling::chare<part>, private other_parts {
  public:
   part(const part_setup& setup, int parts);
 
-  /// Makes the simulation. `data` is the state of this part's leaves, in the order of the tree.
-  void begin(std::vector<double> data);
+  /// Makes the simulation of the state at the beginning of the run: this part computes or reads its
+  /// own leaves.
+  void begin();
+  /// Does the same on another tree.
+  void begin_on(std::vector<node_key> leaves);
+  /// Returns the refinement tests of the part's leaves by the rules of the problem.
+  starling::task<std::vector<leaf_flags>> test();
   /// Does a step. `done` is called when all parts have done it. An error other than a fault ends
   /// the run.
   starling::task<> step(double longest, starling::callback<part_outcome> done);
   starling::task<> finish(starling::callback<part_outcome> done);
+
+  // These functions read the state (part_output.cpp). They are called after `finish`.
+
   starling::task<part_state> state();
+  /// Add the part's leaves to sums over the leaves of lower parts.
+  starling::task<domain_sums> add_sums(domain_sums sums);
+  starling::task<state_record> add_record(state_record record);
+  /// Writes the part's leaves into a restart file. Returns their checksums.
+  starling::task<std::vector<std::uint32_t>> write_leaves(restart_place place);
+  /// Makes the interior nodes that the part writes, together with all other parts. An error ends
+  /// the run.
+  starling::task<> make_nodes(starling::callback<part_outcome> done);
+  /// Write the part's nodes into a plotfile or a VTKHDF file. Called once after `make_nodes`.
+  plot_records write_grids(std::string folder);
+  void write_boxes(vtkhdf_place place);
+
   /// Moves to the tree that follows from the tests of all leaves; all parts have sent their leaves
   /// when `done` is called. `changed` tells whether it is another tree.
   starling::task<> regrid(std::vector<refinement_rule> rules, level_limits limits,
@@ -117,6 +156,7 @@ class part : public starling::chare<part>, private other_parts {
                                 starling::rank_local<std::span<const double>> message);
   starling::task<> receive_message(std::size_t n, starling::rank_local<std::span<double>> message);
   starling::awaited leaves_from(std::int64_t regrid, moved_leaves message);
+  starling::awaited octant_from(std::int64_t number, std::vector<double> cells);
 
  private:
   [[nodiscard]] const part_plan& mine() const override { return m_mine; }
@@ -128,6 +168,8 @@ class part : public starling::chare<part>, private other_parts {
                                             starling::stream& at) override;
   [[nodiscard]] starling::borrow_wait<double> borrow(std::size_t n, std::size_t size,
                                                      starling::stream& at) override;
+  starling::task<> hold();
+  starling::task<> exchange_octants(node_means& nodes);
   starling::task<> move_to(octree next);
   starling::task<> send_leaves(leaf_sender sender, std::vector<double> rows);
   [[nodiscard]] starling::chare_channel<double>& channel_of(std::size_t n) {
@@ -138,6 +180,7 @@ class part : public starling::chare<part>, private other_parts {
 
   part_setup m_setup;
   int m_parts;
+  std::vector<int> m_first;  // first leaf of each part
   part_plan m_mine;
   starling::element<part> m_self;
   std::vector<starling::chare_channel<double>> m_channels;  // by part; the own one is not used
@@ -148,15 +191,21 @@ class part : public starling::chare<part>, private other_parts {
   std::int64_t m_accounts = 0;
   std::optional<starling::future<>> m_account;  // the last `account`
   double m_bytes_sent = 0.0;
+  std::optional<snapshot> m_held;  // a copy of the own leaves of the present state
+  std::unique_ptr<node_means> m_nodes;
+  std::int64_t m_plots = 0;
 };
 
 /// @throws starling::option_error if there are more ranks than sub-grids
 void require_sub_grids(const mesh& grid, int ranks);
 
-/// Makes a simulation of the whole domain on all ranks of the job, one part on each. Called on the
-/// first rank, in the task that `starling::run` runs; `initial` and `s` must outlive the task.
-/// @throws starling::out_of_memory
+/// Makes a simulation of the whole domain on all ranks of the job, one part on each, and completes
+/// the first tree. Each rank computes or reads its own leaves; restart files must be in a file
+/// system that all ranks share. Called on the first rank, in the task that `starling::run` runs;
+/// `first` and `s` must outlive the task.
+/// @throws starling::out_of_memory, starling::option_error; std::runtime_error if a rank cannot
+/// read its leaves
 [[nodiscard]] starling::task<std::unique_ptr<adaptive_simulation>> make_across_ranks(
-    starling::runtime& rt, const snapshot& initial, const settings& s);
+    starling::runtime& rt, const beginning& first, const settings& s);
 
 }  // namespace stars

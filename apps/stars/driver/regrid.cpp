@@ -70,24 +70,20 @@ bool regrid(snapshot& state, std::span<const refinement_rule> rules, const level
   return true;
 }
 
-snapshot initial_state(const problem& flow, const level_limits& limits) {
+first_tree refine_first_tree(const problem& flow, const level_limits& limits, int enough) {
   require(limits.min >= 0 && limits.min <= limits.max, "min-level must be 0 to the level");
-  snapshot state;
-  state.gamma = flow.gamma;
-  state.problem = flow.name;
-  state.boundary = flow.boundary;
-  octree tree = octree::uniform(limits.min, flow.boundary);
-  for (int round = limits.min;; ++round) {
-    state.grid = {tree, flow.xscale};
-    state.data.resize(snapshot::size_of(state.grid));
-    for (int n = 0; n < state.grid.subgrid_count(); ++n)
-      fill_subgrid(flow, state.grid.frame_of(n, state.boundary),
-                   &state.data[state.index(n, 0, {})]);
-    if (round == limits.max) return state;
-    octree next = adapt(tree, find_marks(state, flow.rules), limits);
-    if (next == tree) return state;
-    tree = std::move(next);
+  first_tree first{octree::uniform(limits.min, flow.boundary), limits.max - limits.min};
+  while (first.rounds > 0 && first.tree.leaf_count() < enough) {
+    const snapshot state = initial_state(flow, first.tree);
+    octree next = adapt(first.tree, find_marks(state, flow.rules), limits);
+    first.rounds = next == first.tree ? 0 : first.rounds - 1;
+    first.tree = std::move(next);
   }
+  return first;
+}
+
+snapshot initial_state(const problem& flow, const level_limits& limits) {
+  return initial_state(flow, refine_first_tree(flow, limits).tree);
 }
 
 }  // namespace stars

@@ -3,6 +3,7 @@
 /// The mesh follows the flow: marks, balance, and the state on the next tree.
 #pragma once
 
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -28,6 +29,19 @@ constexpr int steps_between_regrids(double cfl) { return static_cast<int>(2.0 / 
 
 /// Changes the tree of `state` once by the rules. Returns whether it has changed.
 bool regrid(snapshot& state, std::span<const refinement_rule> rules, const level_limits& limits);
+
+/// A tree for the initial state, on the way from a uniform one to one that the rules of the problem
+/// leave unchanged.
+struct first_tree {
+  octree tree;
+  int rounds;  ///< how often the tests may still refine it
+};
+
+/// Refines a uniform tree of `limits.min` by the initial state and the rules of the problem, until
+/// it has `enough` leaves, nothing changes, or it may have leaves on `limits.max`. Needs memory for
+/// the state on the last tree but one.
+[[nodiscard]] first_tree refine_first_tree(const problem& flow, const level_limits& limits,
+                                           int enough = std::numeric_limits<int>::max());
 
 /// Returns the initial state on a mesh that is refined by the rules of the problem, from a uniform
 /// mesh of `limits.min` on, until nothing changes or all of it is on `limits.max`.

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "driver/setup.hpp"
 
+#include <limits>
 #include <type_traits>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -123,8 +125,8 @@ void check_goal(const settings& s, const snapshot& state) {
                     s.stop_time, s.restart_from, state.time));
 }
 
-snapshot read_state(settings& s) {
-  restart content = read_restart(s.restart_from);
+snapshot read_header(settings& s) {
+  restart content = read_restart_header(s.restart_from);
   adopt_state(s, content.state);
   adopt_levels(s, content);
   require_known_problem(s);
@@ -152,22 +154,31 @@ std::unique_ptr<problem> make_problem(const settings& s) {
 
 namespace {
 
-snapshot new_state(const settings& s) {
+beginning new_beginning(const settings& s, int ranks) {
   const std::unique_ptr<problem> flow = make_problem(s);
-  return apps::by_options([&] {
-    return is_adaptive(s) ? initial_state(*flow, limits_of(s)) : initial_state(*flow, s.level);
+  return apps::by_options([&]() -> beginning {
+    if (!is_adaptive(s)) return {initial_header(*flow, octree::uniform(s.level))};
+    const int enough = ranks == 1 ? std::numeric_limits<int>::max() : ranks;
+    first_tree first = refine_first_tree(*flow, limits_of(s), enough);
+    return {initial_header(*flow, std::move(first.tree)), first.rounds};
   });
 }
 
 }  // namespace
 
-snapshot first_state(settings& s) {
-  snapshot state = s.restart_from.empty() ? new_state(s) : read_state(s);
+beginning begin_run(settings& s, int ranks) {
+  beginning first = s.restart_from.empty() ? new_beginning(s, ranks) : beginning{read_header(s)};
   s.gravity = s.numerics.gravity = make_problem(s)->gravity;
-  s.gamma = s.numerics.gamma = state.gamma;
-  s.boundary = state.boundary;
+  s.gamma = s.numerics.gamma = first.header.gamma;
+  s.boundary = first.header.boundary;
   choice_of(s.problem).resolve(s);
-  return state;
+  return first;
+}
+
+std::vector<double> first_data(const settings& s, const mesh& grid, int first, int count) {
+  if (!s.restart_from.empty()) return read_restart_part(s.restart_from, first, count);
+  const std::unique_ptr<problem> flow = make_problem(s);
+  return apps::by_options([&] { return initial_data(*flow, grid, first, count); });
 }
 
 parameters restart_parameters(const settings& s) {

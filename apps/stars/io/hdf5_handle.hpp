@@ -3,6 +3,7 @@
 
 #include <hdf5.h>
 
+#include <mutex>
 #include <string>
 #include <utility>
 
@@ -30,21 +31,31 @@ class handle {
   closer m_close;
 };
 
+/// The right to call HDF5, which one thread of the process has at a time: ranks may be threads, and
+/// HDF5 need not be thread safe. Released by the thread that has acquired it, so not held where a
+/// coroutine may be suspended.
+///
 /// Disables HDF5's own error messages during its lifetime: errors become exceptions. Also those at
 /// the end of the program: HDF5 does not release everything after it has met a damaged file. So it
 /// must not be needed there: every file is closed, and is read only or temporary.
-class silence {
+class session {
  public:
-  silence() {
+  session() : m_lock(mutex()) {
     [[maybe_unused]] static const herr_t once = H5dont_atexit();
     H5Eget_auto2(H5E_DEFAULT, &m_print, &m_data);
     H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
   }
-  ~silence() { H5Eset_auto2(H5E_DEFAULT, m_print, m_data); }
-  silence(const silence&) = delete;
-  silence& operator=(const silence&) = delete;
+  ~session() { H5Eset_auto2(H5E_DEFAULT, m_print, m_data); }
+  session(const session&) = delete;
+  session& operator=(const session&) = delete;
 
  private:
+  static std::mutex& mutex() {
+    static std::mutex one;
+    return one;
+  }
+
+  std::lock_guard<std::mutex> m_lock;
   H5E_auto2_t m_print = nullptr;
   void* m_data = nullptr;
 };

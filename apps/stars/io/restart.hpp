@@ -27,7 +27,7 @@ struct restart {
 [[nodiscard]] bool restart_available() noexcept;
 
 /// Writes a restart file (HDF5). A reader gets every number bit by bit. The file appears completely
-/// or not at all, and an existing file survives a failed write. Not thread safe, as HDF5 is not.
+/// or not at all, and an existing file survives a failed write. Thread safe for different files.
 /// Throws `output_error`, or std::runtime_error with the build option if HDF5 is absent, or
 /// std::invalid_argument if the state's data do not fit its mesh or the mesh is not balanced across
 /// the state's boundary.
@@ -36,6 +36,7 @@ void write_restart(const std::filesystem::path& file, const restart& content);
 /// Reads a restart file of this version, or of version 2, which had a uniform mesh. The tree of the
 /// mesh has the boundary of the state. Throws `output_error` with the reason if the file is absent,
 /// truncated, damaged (checksums; leaves that are not an octree), or of another program or version.
+/// Thread safe, as the functions below that read.
 [[nodiscard]] restart read_restart(const std::filesystem::path& file);
 
 /// Reads a restart file without the data of the state. Throws as `read_restart`.
@@ -68,7 +69,7 @@ struct restart_place {
 ///
 /// where `place` is `file.place()`. The bytes of the file do not depend on the parts. No two leaves
 /// share a page of the file (4096 bytes), so that parts on several hosts do not write to the same
-/// one. Not thread safe.
+/// one. A writer is used by one thread at a time.
 class restart_writer {
  public:
   /// Makes a temporary file beside `file`. The data of `header` are not used. Throws as

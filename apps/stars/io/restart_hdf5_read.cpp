@@ -52,7 +52,7 @@ class reader {
   void read_rows(const char* name, std::span<const hsize_t> extents, int first, hid_t stored,
                  hid_t in_memory, void* to) const;
 
-  hdf5::silence m_quiet;
+  hdf5::session m_session;
   operation m_op;
   handle m_file;
   std::int64_t m_version = 0;

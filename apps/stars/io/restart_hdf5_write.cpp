@@ -82,13 +82,13 @@ struct restart_writer::impl {
     positioned_file out(staged.path());
     // A limit is reported here and not by HDF5.
     out.resize(snapshot::size_of(grid) * sizeof(double));
+    const hdf5::session only;
     content = make_file({file, verb}, header);
     out.resize(content.size);
     out.close();
     place = {staged.path().string(), content.datasets[state_data].begin};
   }
 
-  hdf5::silence quiet;
   staged_output staged;
   mesh grid;
   hdf5::skeleton content;

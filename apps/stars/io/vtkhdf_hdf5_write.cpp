@@ -90,6 +90,7 @@ struct vtkhdf_writer::impl {
     positioned_file out(staged.path());
     // A limit is reported here and not by HDF5.
     out.resize(std::uint64_t(header.grid.tree().node_count()) * plot_values * sizeof(double));
+    const hdf5::session only;
     content = make_file({file, verb}, header);
     out.resize(content.size);
     out.close();
@@ -97,7 +98,6 @@ struct vtkhdf_writer::impl {
     for (const auto& data : content.datasets) place.offsets.push_back(data.begin);
   }
 
-  hdf5::silence quiet;
   staged_output staged;
   hdf5::skeleton content;
   vtkhdf_place place;

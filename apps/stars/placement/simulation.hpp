@@ -20,8 +20,8 @@ namespace stars {
 
 class other_parts;
 
-/// A running simulation of a blast wave, shock tube or linear wave. Every call is awaited before
-/// the next call. All implementations give the same bits.
+/// A running simulation of a flow. Every call is awaited before the next call. All implementations
+/// give the same bits.
 class simulation {
  public:
   virtual ~simulation() = default;
@@ -31,8 +31,8 @@ class simulation {
   /// @throws unphysical_state or starling::device_error of this or an earlier step
   virtual starling::task<double> step(double longest) = 0;
 
-  /// Waits until all work is over. Called before `gather` and before destruction, also after an
-  /// error. @throws the first error that no `step` has thrown
+  /// Waits until all work is over. Called before the state is read and before destruction, also
+  /// after an error. @throws the first error that no `step` has thrown
   virtual starling::task<> finish() = 0;
 
   /// Returns statistics of aggregated launches, of all devices together; zero without aggregation.
@@ -40,17 +40,18 @@ class simulation {
 
   /// Returns the bytes of ghost cells that ranks have sent to each other.
   [[nodiscard]] virtual double bytes_sent() const { return 0.0; }
-
-  /// Returns the state after the last step. After unphysical_state, the state in which the cell was
-  /// found; sub-grids far from it may be a stage further. After other errors the state is
-  /// undefined.
-  virtual starling::task<snapshot> gather() = 0;
 };
 
 /// A simulation of one part of the domain, or of all of it, on one tree. For the next tree there is
 /// another object. The functions are called after `finish`.
 class part_simulation : public simulation {
  public:
+  /// Returns a copy of the state after the last step in host memory, with the data of the own
+  /// leaves in the order of the tree. After unphysical_state, the state in which the cell was
+  /// found; sub-grids far from it may be a stage further. After other errors the state is
+  /// undefined.
+  virtual starling::task<snapshot> gather() = 0;
+
   /// Returns the refinement tests of the leaves, in the order of the tree.
   virtual starling::task<std::vector<leaf_flags>> test(std::vector<refinement_rule> rules) = 0;
 

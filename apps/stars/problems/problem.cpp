@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "kernel/power.hpp"
+#include "mesh/layout.hpp"
 #include "problems/require.hpp"
 
 namespace stars {
@@ -44,37 +45,60 @@ void fill_subgrid(const problem& flow, const subgrid_frame& at, double* data) {
   }
 }
 
-snapshot initial_state(const problem& flow, int level) {
-  require(level >= 0 && level <= max_level, "level must be 0 to " + std::to_string(max_level));
+snapshot initial_header(const problem& flow, octree tree) {
   snapshot s;
-  s.grid = {level, flow.xscale};
+  s.grid = {std::move(tree), flow.xscale};
   s.gamma = flow.gamma;
   s.problem = flow.name;
   s.boundary = flow.boundary;
-  s.data.resize(snapshot::size_of(s.grid));
-  for (int n = 0; n < s.grid.subgrid_count(); ++n)
-    fill_subgrid(flow, s.grid.frame_of(n, s.boundary), &s.data[s.index(n, 0, {0, 0, 0})]);
   return s;
 }
 
-std::optional<double> density_error(const problem& flow, const snapshot& state) {
-  double sum = 0.0, volume = 0.0;
-  for (int n = 0; n < state.grid.subgrid_count(); ++n) {
-    const subgrid_frame at = state.grid.frame_of(n, state.boundary);
+std::vector<double> initial_data(const problem& flow, const mesh& grid, int first, int count) {
+  std::vector<double> data(std::size_t(count) * compact.block);
+  for (int k = 0; k < count; ++k)
+    fill_subgrid(flow, grid.frame_of(first + k, flow.boundary),
+                 &data[std::size_t(k) * compact.block]);
+  return data;
+}
+
+snapshot initial_state(const problem& flow, octree tree) {
+  snapshot s = initial_header(flow, std::move(tree));
+  s.data = initial_data(flow, s.grid, 0, s.grid.subgrid_count());
+  return s;
+}
+
+snapshot initial_state(const problem& flow, int level) {
+  require(level >= 0 && level <= max_level, "level must be 0 to " + std::to_string(max_level));
+  return initial_state(flow, octree::uniform(level));
+}
+
+void density_error_sum::add(const problem& flow, const snapshot& own, int first) {
+  const int count = int(own.data.size() / compact.block);
+  for (int n = 0; n < count && is_exact; ++n) {
+    const subgrid_frame at = own.grid.frame_of(first + n, own.boundary);
     const double cell_volume = at.dx() * at.dx() * at.dx();
-    const double* rho = &state.data[state.index(n, field::rho, {})];
-    double own = 0.0;
+    const double* rho = &own.data[own.index(n, field::rho, {})];
+    double of_leaf = 0.0;
     for (int k = 0; k < cells_per_subgrid; ++k) {
       double r[3];
       centre_of(at, k, r);
-      const std::optional<gas_state> exact = flow.exact(r, at.dx(), state.time);
-      if (!exact) return std::nullopt;
-      own += std::abs(rho[k] - exact->rho);
+      const std::optional<gas_state> exact = flow.exact(r, at.dx(), own.time);
+      if (!exact) {
+        is_exact = false;
+        return;
+      }
+      of_leaf += std::abs(rho[k] - exact->rho);
     }
-    sum += own * cell_volume;
+    sum += of_leaf * cell_volume;
     volume += cells_per_subgrid * cell_volume;
   }
-  return sum / volume;
+}
+
+std::optional<double> density_error(const problem& flow, const snapshot& state) {
+  density_error_sum error;
+  error.add(flow, state, 0);
+  return error.value();
 }
 
 }  // namespace stars

@@ -48,12 +48,36 @@ class problem {
 /// Fills a sub-grid [15][8][8][8] with the initial state of a problem. The spin is zero.
 void fill_subgrid(const problem& flow, const subgrid_frame& at, double* data);
 
+/// Returns the initial state on the leaves of a tree, without its data.
+[[nodiscard]] snapshot initial_header(const problem& flow, octree tree);
+
+/// Returns the initial data [leaf][15][8][8][8] of the leaves `first` … `first + count - 1`.
+[[nodiscard]] std::vector<double> initial_data(const problem& flow, const mesh& grid, int first,
+                                               int count);
+
+/// Returns the initial state on the leaves of a tree.
+[[nodiscard]] snapshot initial_state(const problem& flow, octree tree);
+
 /// Returns the initial state on a uniform grid.
 /// \throws std::invalid_argument if the level is impossible
 [[nodiscard]] snapshot initial_state(const problem& flow, int level);
 
-/// Returns the L1 error of the density of a state, sum |rho - exact| dV / V, if the flow has an
-/// exact solution.
+/// The L1 error of the density, sum |rho - exact| dV / V, added up leaf by leaf. If the parts of
+/// the domain add their leaves in the order of the tree, the result does not depend on the parts.
+struct density_error_sum {
+  double sum = 0.0;
+  double volume = 0.0;
+  bool is_exact = true;  ///< the flow has an exact solution
+
+  /// Adds leaves. `own` has the data of the leaves from number `first` on.
+  void add(const problem& flow, const snapshot& own, int first);
+  /// Returns the error, if the flow has an exact solution.
+  [[nodiscard]] std::optional<double> value() const {
+    return is_exact ? std::optional(sum / volume) : std::nullopt;
+  }
+};
+
+/// Returns the L1 error of the density of a whole state, if the flow has an exact solution.
 [[nodiscard]] std::optional<double> density_error(const problem& flow, const snapshot& state);
 
 }  // namespace stars

@@ -86,7 +86,10 @@ TEST(problem_choice, refinement_rules_of_an_expression_replace_those_of_the_prob
 
 /// Returns the settings of a run that has written the restart file of its first state.
 settings written(settings s, const std::filesystem::path& file, const std::string& problem) {
-  restart content{first_state(s), restart_parameters(s)};
+  restart content{begin_run(s, 1).header, {}};
+  content.scheme = restart_parameters(s);
+  const mesh& grid = content.state.grid;
+  content.state.data = first_data(s, grid, 0, grid.subgrid_count());
   content.state.problem = problem;
   write_restart(file, content);
   settings next;
@@ -103,7 +106,7 @@ TEST(problem_choice, a_restart_takes_the_options_of_the_problem_from_the_file) {
   s.strength = 3.0;
   s.azimuth = 20.0;
   settings next = written(s, file, "vortex");
-  static_cast<void>(first_state(next));
+  static_cast<void>(begin_run(next, 1));
   EXPECT_EQ(next.problem, "vortex");
   EXPECT_EQ(next.strength, 3.0);
   EXPECT_EQ(next.azimuth, 20.0);
@@ -112,7 +115,7 @@ TEST(problem_choice, a_restart_takes_the_options_of_the_problem_from_the_file) {
   other.restart_from = file.string();
   other.strength = 4.0;
   other.given = {"strength"};
-  EXPECT_THROW(static_cast<void>(first_state(other)), starling::option_error);
+  EXPECT_THROW(static_cast<void>(begin_run(other, 1)), starling::option_error);
   std::filesystem::remove(file);
 }
 
@@ -123,7 +126,7 @@ TEST(problem_choice, a_restart_of_an_unknown_problem_is_refused) {
   s.level = 0;
   settings next = written(s, file, "supernova");
   try {
-    static_cast<void>(first_state(next));
+    static_cast<void>(begin_run(next, 1));
     FAIL();
   } catch (const starling::option_error& e) {
     EXPECT_NE(std::string(e.what()).find("'supernova' is not one of"), std::string::npos)

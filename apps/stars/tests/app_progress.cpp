@@ -27,7 +27,7 @@ TEST(memory, holds_five_states_when_staged_and_more_when_resident_on_the_host) {
   const double state = 512.0 * 15 * sizeof(double) * 8;
   EXPECT_EQ(memory_needed(1, residency::staged, true, 1), 5 * state);
   EXPECT_EQ(memory_needed(1, residency::staged, false, 1), 5 * state);
-  EXPECT_EQ(memory_needed(1, residency::staged, true, 6), 2.5 * state);
+  EXPECT_EQ(memory_needed(1, residency::staged, true, 4), 1.25 * state);
   const double on_device = memory_needed(1, residency::resident, false, 1);
   EXPECT_EQ(on_device, 4 * state);
   EXPECT_GT(memory_needed(1, residency::resident, true, 1), on_device + 3 * state);

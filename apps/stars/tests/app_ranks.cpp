@@ -53,11 +53,16 @@ class ranks : public testing::TestWithParam<ranks_case> {
     std::optional<unphysical_state> fault;
   };
 
-  [[nodiscard]] end run(const snapshot& first, const scheme& numerics, int steps) const {
+  void SetUp() override {
+    if (!restart_available()) GTEST_SKIP() << "built without HDF5";
+  }
+
+  [[nodiscard]] static end run(const snapshot& first, const scheme& numerics, int steps) {
     const settings s = settings_for(GetParam(), numerics);
+    by_files files;
     end got;
     cluster{GetParam().ranks, GetParam().workers}.expect(
-        0, [&](starling::runtime& rt) { return lead(rt, first, s, steps, got); });
+        0, [&](starling::runtime& rt) { return lead(rt, files, first, s, steps, got); });
     return got;
   }
   void expect_the_serial_bits(const snapshot& first, int steps) const {
@@ -88,16 +93,16 @@ class ranks : public testing::TestWithParam<ranks_case> {
     for (int i = 0; i < steps; ++i) co_await sim.step(no_limit);
     co_await sim.finish();
   }
-  static starling::task<int> lead(starling::runtime& rt, const snapshot& first, const settings& s,
-                                  int steps, end& got) {
-    const auto sim = co_await make_across_ranks(rt, first, s);
+  static starling::task<int> lead(starling::runtime& rt, by_files& files, const snapshot& first,
+                                  const settings& s, int steps, end& got) {
+    const auto sim = co_await files.make_across_ranks(rt, first, s);
     try {
       co_await advance_all(*sim, steps);
     } catch (const unphysical_state& e) {
       got.fault = e;
     }
     co_await sim->finish();  // after a fault as well
-    got.state = co_await sim->gather();
+    got.state = co_await files.gather(*sim);
     co_return 0;
   }
 };
@@ -127,15 +132,16 @@ TEST_P(ranks, give_the_serial_bits_while_the_mesh_changes) {
   }
   EXPECT_GT(changes, 1);
   const settings s = settings_for(GetParam(), scheme_for(first));
+  by_files files;
   snapshot got;
   const auto lead = [&](starling::runtime& rt) -> starling::task<int> {
-    const auto sim = co_await make_across_ranks(rt, first, s);
+    const auto sim = co_await files.make_across_ranks(rt, first, s);
     for (int k = 0; k < 3; ++k) {
       co_await sim->step(no_limit);
       co_await sim->finish();
       co_await sim->regrid(rules, limits);
     }
-    got = co_await sim->gather();
+    got = co_await files.gather(*sim);
     co_return 0;
   };
   cluster{GetParam().ranks, GetParam().workers}.expect(0, lead);

@@ -12,10 +12,12 @@
 
 #include <starling/core.hpp>
 
+#include "driver/part.hpp"
 #include "placement/serial.hpp"
 #include "placement/simulation.hpp"
 #include "problems/problems.hpp"
 #include "tests/mesh_support.hpp"
+#include "tests/scratch_directory.hpp"
 
 namespace stars::test {
 
@@ -27,7 +29,7 @@ inline snapshot serial(const snapshot& first, const scheme& s, int steps) {
   return driver.state();
 }
 
-inline starling::task<snapshot> advance(simulation& sim, int steps) {
+inline starling::task<snapshot> advance(part_simulation& sim, int steps) {
   for (int i = 0; i < steps; ++i) co_await sim.step(no_limit);
   co_await sim.finish();
   co_return co_await sim.gather();
@@ -40,6 +42,29 @@ inline void expect_same_bits(const snapshot& a, const snapshot& b) {
   EXPECT_EQ(a.step, b.step);
   for (std::size_t f = 0; f < field_count; ++f) EXPECT_EQ(a.outflow[f], b.outflow[f]) << f;
 }
+
+/// Begins a run across ranks, or ends it, with a state that the caller chooses or gets: by restart
+/// files in a folder.
+struct by_files {
+  scratch_directory folder;
+
+  /// As the function of the driver, for any state.
+  starling::task<std::unique_ptr<adaptive_simulation>> make_across_ranks(starling::runtime& rt,
+                                                                         const snapshot& first,
+                                                                         settings s) {
+    const std::filesystem::path file = folder / "first.h5";
+    write_restart(file, {first, {}});
+    s.restart_from = file.string();
+    const beginning header{read_restart_header(file).state};
+    co_return co_await stars::make_across_ranks(rt, header, s);
+  }
+  /// Returns the present state of a simulation.
+  starling::task<snapshot> gather(adaptive_simulation& sim) {
+    const std::filesystem::path file = folder / "now.h5";
+    co_await sim.write_restart(file, {});
+    co_return read_restart(file).state;
+  }
+};
 
 /// Returns the exception that `action` throws.
 template <class Action>

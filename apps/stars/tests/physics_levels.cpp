@@ -167,6 +167,21 @@ TEST(levels, the_blast_is_refined_where_it_is) {
   EXPECT_GE(centre, 0);
 }
 
+TEST(levels, of_a_first_tree_may_be_refined_in_two_parts) {
+  const auto flow = blast_problem(4);
+  const level_limits limits{0, 4};
+  const first_tree whole = refine_first_tree(*flow, limits);
+  first_tree some = refine_first_tree(*flow, limits, 2);
+  EXPECT_EQ(some.tree.leaf_count(), 8);
+  EXPECT_EQ(some.rounds, 3);
+  for (; some.rounds > 0; --some.rounds) {
+    const snapshot state = initial_state(*flow, some.tree);
+    some.tree = adapt(some.tree, find_marks(state, flow->rules), limits);
+  }
+  EXPECT_TRUE(some.tree == whole.tree);
+  EXPECT_EQ(whole.rounds, 0);
+}
+
 TEST(levels, leaves_do_not_change_to_and_fro_where_nothing_moves) {
   const auto flow = blast_problem(3);
   snapshot state = initial_state(*flow, {1, 3});
