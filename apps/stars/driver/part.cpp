@@ -98,7 +98,6 @@ std::vector<leaf_flags> in_order(flags_of_parts all) {
 
 task<> part::regrid(std::vector<refinement_rule> rules, level_limits limits,
                     starling::callback<part_outcome> done) {
-  m_held.reset();
   std::vector<leaf_flags> flags = co_await m_simulation->test(std::move(rules));
   flags_of_parts own;
   own.parts.push_back({this_index(), std::move(flags)});
@@ -115,6 +114,7 @@ task<> part::regrid(std::vector<refinement_rule> rules, level_limits limits,
 /// Sends leaves to the parts that have them next, receives those from other parts meanwhile, and
 /// goes on with the next tree.
 task<> part::move_to(octree next) {
+  m_held.reset();
   const mesh before = m_setup.start.grid;
   const std::vector<int> now_first =
       std::exchange(m_first, equal_parts(next.leaf_count(), m_parts));

@@ -117,21 +117,28 @@ TEST_P(output_of_ranks, is_that_of_one_process_from_the_first_state_on) {
   EXPECT_EQ(m_scratch.names().size(), 6u);
 }
 
-TEST_P(output_of_ranks, follows_the_steps) {
+TEST_P(output_of_ranks, follows_the_steps_and_the_mesh) {
   settings s = refined_blast();
   s.place = residency::resident;
   const snapshot first = whole_beginning(s);
-  const snapshot expected = serial(first, s.numerics, 1);
+  const std::vector<refinement_rule> never = {{field::rho, refinement_measure::value, 1e9}};
+  const snapshot stepped = serial(first, s.numerics, 1);
+  snapshot merged = stepped;
+  ASSERT_TRUE(regrid(merged, never, limits_of(s)));
   on_ranks(GetParam(), s, [&](adaptive_simulation& sim) -> task<> {
-    co_await sim.write_restart(m_scratch / "first.h5", {});  // the copies of this state are dropped
+    co_await sim.write_restart(m_scratch / "first.h5", {});
     co_await sim.step(no_limit);
     co_await sim.finish();
-    co_await sim.write_restart(m_scratch / "now.h5", {});
-    co_await sim.write_plot(m_scratch / "now", plot_format::amrex);
+    co_await sim.write_restart(m_scratch / "stepped.h5", {});
+    co_await sim.write_plot(m_scratch / "stepped", plot_format::amrex);
+    co_await sim.regrid(never, limits_of(s));
+    co_await sim.write_restart(m_scratch / "merged.h5", {});
   });
-  expect_same_bits(read_restart(m_scratch / "now.h5").state, expected);
-  write_plotfile(m_scratch / "one", expected);
-  expect_same_plotfiles(m_scratch / "one", m_scratch / "now", 3);
+  expect_same_bits(read_restart(m_scratch / "first.h5").state, first);
+  expect_same_bits(read_restart(m_scratch / "stepped.h5").state, stepped);
+  expect_same_bits(read_restart(m_scratch / "merged.h5").state, merged);
+  write_plotfile(m_scratch / "one", stepped);
+  expect_same_plotfiles(m_scratch / "one", m_scratch / "stepped", 3);
 }
 
 /// Sums are added up in the order of the tree.
