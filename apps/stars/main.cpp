@@ -66,6 +66,7 @@ struct run_result {
   double regrid_s = 0.0;       // changes of the mesh, with their tests
   long regrids = 0;            // trees after the first one
   long tests = 0;              // of all leaves
+  balance_record balanced;
   starling::aggregation_statistics aggregated;
   double bytes_sent = 0.0;  // by all ranks, in all steps
 };
@@ -93,10 +94,15 @@ starling::task<> regrid(const settings& s, adaptive_simulation& sim, run_result&
   r.regrid_s += seconds(steady_clock::now() - begin).count();
 }
 
+bool may_rebalance(const settings& s) {
+  return !is_adaptive(s) && starling::rank_count() > 1 && s.balance.kind == balance_kind::time;
+}
+
 /// Runs the time loop: steps, changes of the mesh, and writes the files that are due. The first
 /// step is timed separately.
 starling::task<> advance(const settings& s, adaptive_simulation& sim, run_result& r) {
   progress_bar bar(s.progress, {s.steps, s.stop_time}, r.first.step, r.first.time);
+  rebalance_schedule balance(r.first.step, regrid_interval(s));
   snapshot& now = r.last;
   now.step = r.first.step;
   now.time = r.first.time;
@@ -112,13 +118,15 @@ starling::task<> advance(const settings& s, adaptive_simulation& sim, run_result
     const bool writes = (s.plot_every > 0 && now.step % s.plot_every == 0) ||
                         (s.restart_every > 0 && now.step % s.restart_every == 0);
     const bool regrids = is_adaptive(s) && now.step % regrid_interval(s) == 0 && !finished(s, now);
+    const bool rebalances = may_rebalance(s) && balance.is_due(now.step) && !finished(s, now);
     if (!first) r.later_updates += double(sim.grid().cell_count());
     bar.show(now.step, now.time, dt);
-    if (!first && !writes && !regrids && !finished(s, now)) continue;
+    if (!first && !writes && !regrids && !rebalances && !finished(s, now)) continue;
     co_await sim.finish();
     (first ? r.first_step_s : r.later_steps_s) += seconds(steady_clock::now() - begin).count();
     // Before files are written, so that a run that continues from them has the same trees.
     if (regrids) co_await regrid(s, sim, r);
+    if (rebalances) balance.done(now.step, co_await sim.rebalance());
     if (writes && !finished(s, now)) co_await write_due(s, sim, now.step);
     begin = steady_clock::now();
   }
@@ -186,6 +194,11 @@ void fill_report(const settings& s, starling::runtime& rt, run_result& r, apps::
   }
   if (r.bytes_sent > 0.0 && r.last.step > r.first.step)
     out.metric("ghosts_sent_mb_per_step", r.bytes_sent * 1e-6 / double(r.last.step - r.first.step));
+  if (const auto& b = r.balanced; b.intervals > 0) {
+    out.metric("imbalance_first", b.first);
+    out.metric("imbalance_last", b.last);
+    out.metric("leaves_moved", double(b.moved));
+  }
   if (const auto& shared = r.aggregated; shared.launches > 0) {
     out.metric("aggregated_sub_grids", double(shared.submissions));
     out.metric("mean_batch", shared.mean());
@@ -216,6 +229,7 @@ void fill_config(const settings& s, starling::runtime& rt, apps::report& out) {
   out.config("steps", std::int64_t(s.steps));
   out.config("stop_time", s.stop_time);
   out.config("residency", name_of(s.place));
+  if (starling::rank_count() > 1) out.config("balance", std::string(name_of(s.balance.kind)));
   out.config("aggregate", std::int64_t(s.aggregate));
   out.config("work_memory", std::string(name_of(s.staged.memory)));
   const bool resident = s.place == residency::resident;
@@ -323,7 +337,7 @@ beginning prepare(settings& s, starling::runtime& rt) {
   beginning first = begin_run(s, starling::rank_count());
   if (!s.restart_from.empty() && !is_adaptive(s)) check_memory();  // for the level of the file
   if (first.rounds == 0) require_sub_grids(first.header.grid, starling::rank_count());
-  for (const std::string& line : without_effect(s))
+  for (const std::string& line : without_effect(s, starling::rank_count()))
     fmt::print(stderr, "stars: warning: {}\n", line);
   prepare_output(s);
   return first;
@@ -379,6 +393,7 @@ starling::task<int> run_in(settings& s, starling::runtime& rt) {
     co_await tell_fault(s, *sim, *fault);
     co_return apps::exit_failed;
   }
+  r.balanced = sim->balanced();
   co_return co_await conclude(s, rt, *sim, r);
 }
 

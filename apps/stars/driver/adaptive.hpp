@@ -9,6 +9,7 @@
 
 #include <starling/core.hpp>
 
+#include "driver/balance.hpp"
 #include "driver/domain_sums.hpp"
 #include "driver/settings.hpp"
 #include "driver/setup.hpp"
@@ -44,6 +45,13 @@ class adaptive_simulation : public simulation {
   /// Tests all leaves by the rules, and continues on the tree that follows from the tests, if it is
   /// another one. Returns whether it is. Called after `finish`.
   virtual starling::task<bool> regrid(std::vector<refinement_rule> rules, level_limits limits) = 0;
+
+  /// Moves leaves between parts by their measured times, on the present tree. Returns whether any
+  /// were moved. Called after `finish`; `regrid` does it, too.
+  virtual starling::task<bool> rebalance() { co_return false; }
+
+  /// Returns what the division by measured time has done so far.
+  [[nodiscard]] virtual balance_record balanced() const { return {}; }
 
   /// Returns the present mesh.
   [[nodiscard]] virtual const mesh& grid() const = 0;

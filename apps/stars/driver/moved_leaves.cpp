@@ -3,16 +3,10 @@
 
 #include <algorithm>
 
+#include "mesh/part_cuts.hpp"
 #include "transfer/moves.hpp"
 
 namespace stars {
-namespace {
-
-int part_of(std::span<const int> first, int leaf) {
-  return int(std::upper_bound(first.begin(), first.end(), leaf) - first.begin()) - 1;
-}
-
-}  // namespace
 
 leaf_sender::leaf_sender(const regrid_plan& plan, std::span<const int> now,
                          std::span<const int> next, int number)

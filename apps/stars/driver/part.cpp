@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "driver/naming_rank.hpp"
+#include "mesh/leaf_flags.hpp"
 #include "mesh/regrid_plan.hpp"
 
 namespace stars {
@@ -78,52 +79,97 @@ task<> part::finish(starling::callback<part_outcome> done) {
 
 namespace {
 
-/// A reduction that puts the tests of all parts together.
-struct all_flags {
-  flags_of_parts operator()(flags_of_parts a, flags_of_parts b) const {
+/// A reduction that puts what comes from all parts together.
+struct all_parts {
+  division_of_parts operator()(division_of_parts a, division_of_parts b) const {
     for (auto& one : b.parts) a.parts.push_back(std::move(one));
     return a;
   }
 };
 
-std::vector<leaf_flags> in_order(flags_of_parts all) {
+void sort_by_part(division_of_parts& all) {
   std::sort(all.parts.begin(), all.parts.end(),
             [](const auto& a, const auto& b) { return a.part < b.part; });
+}
+std::vector<leaf_flags> flags_of(const division_of_parts& all) {
   std::vector<leaf_flags> flags;
   for (const auto& one : all.parts) flags.insert(flags.end(), one.flags.begin(), one.flags.end());
   return flags;
 }
+std::vector<double> seconds_of(const division_of_parts& all) {
+  std::vector<double> seconds;
+  for (const auto& one : all.parts) seconds.push_back(one.seconds);
+  return seconds;
+}
 
 }  // namespace
 
+/// Returns the time of this part's work: of staged work by its clock, of resident work by the
+/// runtime, which knows what the device runs for this chare.
+double part::busy_so_far() { return m_busy.seconds() + load_so_far().device_elapsed_seconds; }
+
+double part::time_to_report() {
+  const auto& artificial = m_setup.balance.artificial;
+  if (artificial.empty()) return busy_so_far() - m_counted;
+  return artificial[std::size_t(this_index() + m_divisions) % artificial.size()];
+}
+
 task<> part::regrid(std::vector<refinement_rule> rules, level_limits limits,
                     starling::callback<part_outcome> done) {
+  const double seconds = time_to_report();
   std::vector<leaf_flags> flags = co_await m_simulation->test(std::move(rules));
-  flags_of_parts own;
-  own.parts.push_back({this_index(), std::move(flags)});
-  flags_of_parts all = co_await reduce(std::move(own), all_flags());
+  division_of_parts own;
+  own.parts.push_back({this_index(), seconds, std::move(flags)});
+  division_of_parts all = co_await reduce(std::move(own), all_parts());
+  sort_by_part(all);
   const octree& tree = m_setup.start.grid.tree();
-  octree next = adapt(tree, find_marks(tree, in_order(std::move(all))), limits);
-  const bool changed = !(next == tree);
-  if (changed) co_await move_to(std::move(next));
+  octree next = adapt(tree, find_marks(tree, flags_of(all)), limits);
+  co_await divide_again(std::move(next), seconds_of(all), std::move(done));
+}
+
+task<> part::rebalance(starling::callback<part_outcome> done) {
+  division_of_parts own;
+  own.parts.push_back({this_index(), time_to_report(), {}});
+  division_of_parts all = co_await reduce(std::move(own), all_parts());
+  sort_by_part(all);
+  octree same = m_setup.start.grid.tree();
+  co_await divide_again(std::move(same), seconds_of(all), std::move(done));
+}
+
+/// Goes on with the next tree, which may be the present one, and divides it by times of the parts.
+task<> part::divide_again(octree next, std::vector<double> seconds,
+                          starling::callback<part_outcome> done) {
+  const octree& tree = m_setup.start.grid.tree();
+  regrid_plan plan = plan_regrid(tree, next);
+  const division_input in{plan, next.leaf_count(), m_first, tree.leaf_count()};
   part_outcome outcome;
-  outcome.changed = changed;
+  outcome.changed = !(next == tree);
+  outcome.imbalance = imbalance_of(seconds);
+  std::vector<int> first = cuts_of(in, seconds, outcome.changed);
+  outcome.moved = count_moved(in, first);
+  m_divisions += 1;
+  if (outcome.changed || first != m_first)
+    co_await move_to(std::move(next), std::move(plan), std::move(first));
+  m_counted = busy_so_far();  // the change itself is no step
   contribute(outcome, any_outcome(), done);
+}
+
+std::vector<int> part::cuts_of(const division_input& in, std::span<const double> seconds,
+                               bool changed) const {
+  if (m_setup.balance.kind == balance_kind::time) return next_parts(in, seconds);
+  return changed ? equal_parts(in.leaves, m_parts) : m_first;
 }
 
 /// Sends leaves to the parts that have them next, receives those from other parts meanwhile, and
 /// goes on with the next tree.
-task<> part::move_to(octree next) {
+task<> part::move_to(octree next, regrid_plan plan, std::vector<int> next_first) {
   m_held.reset();
-  const mesh before = m_setup.start.grid;
-  const std::vector<int> now_first =
-      std::exchange(m_first, equal_parts(next.leaf_count(), m_parts));
-  const regrid_plan plan = plan_regrid(before.tree(), next);
+  const std::vector<int> now_first = std::exchange(m_first, std::move(next_first));
   leaf_sender sender(plan, now_first, m_first, this_index());
   leaf_moves kept = sender.kept();
   std::vector<double> rows = co_await m_simulation->rows_of(sender.sent());
   future<> sent = spawn(send_leaves(std::move(sender), std::move(rows)));
-  m_setup.start.grid = {std::move(next), before.xscale()};
+  m_setup.start.grid = {std::move(next), m_setup.start.grid.xscale()};
   m_mine = plan_of(m_setup, m_first, this_index());
   std::vector<moved_leaves> received;
   const std::size_t expected = pieces_from_others(plan, now_first, m_first, this_index());
@@ -254,6 +300,8 @@ class across_ranks final : public adaptive_simulation {
   /// Makes the simulations of the parts; the tests of their states may refine the tree `rounds`
   /// times.
   task<> begin(int rounds, level_limits limits) {
+    if (m_setup.place == residency::resident && m_setup.balance.kind == balance_kind::time)
+      m_parts.measure_loads(true);
     co_await each<&part::begin>();
     for (; rounds > 0; --rounds) {
       std::vector<leaf_flags> flags;
@@ -326,12 +374,19 @@ class across_ranks final : public adaptive_simulation {
 
   task<bool> regrid(std::vector<refinement_rule> rules, level_limits limits) override {
     const part_outcome outcome = co_await ask<&part::regrid>(std::move(rules), limits);
+    m_balanced.add(outcome.imbalance, outcome.moved);
     if (!outcome.changed) co_return false;
     std::vector<node_key> leaves = co_await m_parts[0].call<&part::leaves>();
     octree tree(std::move(leaves), grid().tree().boundary());
     m_setup.start.grid = {std::move(tree), grid().xscale()};
     co_return true;
   }
+  task<bool> rebalance() override {
+    const part_outcome outcome = co_await ask<&part::rebalance>();
+    m_balanced.add(outcome.imbalance, outcome.moved);
+    co_return outcome.moved > 0;
+  }
+  [[nodiscard]] balance_record balanced() const override { return m_balanced; }
   [[nodiscard]] const mesh& grid() const override { return m_setup.start.grid; }
 
   [[nodiscard]] starling::aggregation_statistics aggregated() const override {
@@ -354,6 +409,7 @@ class across_ranks final : public adaptive_simulation {
   starling::chare_array<part> m_parts;
   starling::aggregation_statistics m_aggregated;  // as of the last `header`
   double m_bytes_sent = 0.0;
+  balance_record m_balanced;
 };
 
 }  // namespace
@@ -369,7 +425,7 @@ void require_sub_grids(const mesh& grid, int ranks) {
 task<std::unique_ptr<adaptive_simulation>> make_across_ranks(starling::runtime& rt,
                                                              const beginning& first,
                                                              const settings& s) {
-  const part_setup setup{first.header, s.numerics, s.place, s.staged, s.resident, {s}};
+  const part_setup setup{first.header, s.numerics, s.place, s.staged, s.resident, {s}, s.balance};
   auto all = std::make_unique<across_ranks>(rt, setup);
   co_await all->begin(first.rounds, limits_of(s));
   co_return all;

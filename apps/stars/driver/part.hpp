@@ -21,6 +21,7 @@
 #include "io/plotfile.hpp"
 #include "io/restart.hpp"
 #include "io/vtkhdf.hpp"
+#include "mesh/part_cuts.hpp"
 #include "placement/others.hpp"
 #include "placement/simulation.hpp"
 
@@ -47,12 +48,13 @@ struct part_setup {
   staged_options staged;
   resident_options resident;
   origin_settings origin;
+  balance_options balance;
 
   template <class Archive>
   void serialize(Archive& ar) {
     serialize_grid(ar);
     ar(start.time, start.step, start.gamma, start.problem, start.boundary, start.outflow, numerics,
-       place, staged, resident, origin);
+       place, staged, resident, origin, balance);
   }
 
  private:
@@ -72,7 +74,10 @@ struct part_outcome {
   double dt = 0.0;
   bool is_faulty = false;
   unphysical_cell found{};
-  bool changed = false;  ///< of `regrid`
+  // Of `regrid` and `rebalance`:
+  bool changed = false;    ///< the tree is another one
+  double imbalance = 0.0;  ///< of the measured times, see balance_record; 0: unknown
+  int moved = 0;           ///< leaves that came to another part
 };
 
 /// A reduction of equal outcomes, used to wait for all parts.
@@ -80,15 +85,17 @@ struct any_outcome {
   part_outcome operator()(const part_outcome& a, const part_outcome&) const { return a; }
 };
 
-/// The refinement tests of the leaves of some parts, by number of the part.
-struct flags_of_parts {
+/// What the next division of the domain depends on, of some parts: times, and refinement tests of
+/// the leaves.
+struct division_of_parts {
   struct one {
     int part;
+    double seconds;  ///< of the part's work since the last division
     std::vector<leaf_flags> flags;
 
     template <class Archive>
     void serialize(Archive& ar) {
-      ar(part, flags);
+      ar(part, seconds, flags);
     }
   };
   std::vector<one> parts;
@@ -145,6 +152,8 @@ class part : public starling::chare<part>, private other_parts {
   /// when `done` is called. `changed` tells whether it is another tree.
   starling::task<> regrid(std::vector<refinement_rule> rules, level_limits limits,
                           starling::callback<part_outcome> done);
+  /// Divides the leaves of the present tree again, by the measured times.
+  starling::task<> rebalance(starling::callback<part_outcome> done);
   /// Returns the leaves of the present tree.
   std::vector<node_key> leaves() const;
 
@@ -160,6 +169,7 @@ class part : public starling::chare<part>, private other_parts {
 
  private:
   [[nodiscard]] const part_plan& mine() const override { return m_mine; }
+  [[nodiscard]] busy_clock& busy() override { return m_busy; }
   [[nodiscard]] starling::future<verdict> agree(const verdict& mine) override;
   [[nodiscard]] starling::future<> account(std::vector<double> amounts) override;
   [[nodiscard]] starling::future<> send(std::size_t n, std::span<const double> message) override;
@@ -170,7 +180,13 @@ class part : public starling::chare<part>, private other_parts {
                                                      starling::stream& at) override;
   starling::task<> hold();
   starling::task<> exchange_octants(node_means& nodes);
-  starling::task<> move_to(octree next);
+  [[nodiscard]] double busy_so_far();
+  [[nodiscard]] double time_to_report();
+  starling::task<> divide_again(octree next, std::vector<double> seconds,
+                                starling::callback<part_outcome> done);
+  [[nodiscard]] std::vector<int> cuts_of(const division_input& in, std::span<const double> seconds,
+                                         bool changed) const;
+  starling::task<> move_to(octree next, regrid_plan plan, std::vector<int> next_first);
   starling::task<> send_leaves(leaf_sender sender, std::vector<double> rows);
   [[nodiscard]] starling::chare_channel<double>& channel_of(std::size_t n) {
     return m_channels[std::size_t(m_mine.halos[n].other)];
@@ -182,6 +198,9 @@ class part : public starling::chare<part>, private other_parts {
   int m_parts;
   std::vector<int> m_first;  // first leaf of each part
   part_plan m_mine;
+  busy_clock m_busy;
+  double m_counted = 0.0;  // seconds of `busy_so_far` that were reported
+  std::int64_t m_divisions = 0;
   starling::element<part> m_self;
   std::vector<starling::chare_channel<double>> m_channels;  // by part; the own one is not used
   std::unique_ptr<part_simulation> m_simulation;

@@ -22,6 +22,7 @@ using apps::by_name;
 
 const auto boundaries =
     by_name({boundary_kind::outflow, boundary_kind::reflecting, boundary_kind::periodic});
+const auto balances = by_name({balance_kind::none, balance_kind::time});
 const auto captures = by_name({capture_kind::none, capture_kind::stage, capture_kind::step});
 const auto cuts =
     by_name({kernel_cut::automatic, kernel_cut::plain, kernel_cut::grouped, kernel_cut::fused});
@@ -230,6 +231,13 @@ class command_line {
         ->check(CLI::IsMember(residencies))
         ->capture_default_str()
         ->group(group);
+    m_app
+        .add_option("--balance", m_balance,
+                    "on several ranks: sub-grids weigh the same (none), or by the measured time "
+                    "of the rank that had them (time)")
+        ->check(CLI::IsMember(balances))
+        ->capture_default_str()
+        ->group(group);
     add_number("--aggregate", s.aggregate,
                fmt::format("sub-grids in one launch; 0: resident by device, staged {} on a GPU "
                            "unless --streams is given, else each by itself",
@@ -294,6 +302,7 @@ class command_line {
   void finish() {
     settings& s = m_settings;
     s.place = residencies.at(m_place);
+    s.balance.kind = balances.at(m_balance);
     s.plots = plot_formats.at(m_plots);
     s.resident.aggregate = s.aggregate;
     s.staged.memory = memories.at(m_memory);
@@ -328,6 +337,7 @@ class command_line {
   std::string m_unread;
   std::optional<long> m_steps;
   std::string m_place = "staged";
+  std::string m_balance = "time";
   std::string m_plots = "amrex";
   std::string m_capture = "none";
   std::string m_cut = "auto";
@@ -363,7 +373,7 @@ void suit_devices(settings& s, starling::runtime& rt) {
 level_limits limits_of(const settings& s) { return {s.min_level.value_or(s.level), s.level}; }
 bool is_adaptive(const settings& s) { return limits_of(s).min < s.level; }
 
-std::vector<std::string> without_effect(const settings& s) {
+std::vector<std::string> without_effect(const settings& s, int ranks) {
   const struct {
     const char* option;
     bool used;
@@ -371,6 +381,7 @@ std::vector<std::string> without_effect(const settings& s) {
   } rules[] = {{"rho-floor", s.numerics.floors.enabled, "without --floors"},
                {"refine", is_adaptive(s), "on a uniform mesh"},
                {"regrid-every", is_adaptive(s), "on a uniform mesh"},
+               {"balance", ranks > 1, "on one rank"},
                {"plot-every", s.write_plots, "with --no-plots"},
                {"plot-format", s.write_plots, "with --no-plots"},
                {"restart-every", s.write_restart, "with --no-restart-file"},

@@ -8,6 +8,7 @@
 
 #include <starling/core/options.hpp>
 
+#include "driver/balance.hpp"
 #include "hydro/scheme.hpp"
 #include "mesh/adapt.hpp"
 #include "mesh/mesh.hpp"
@@ -60,6 +61,7 @@ struct settings {
   double stop_time = 0.0;  ///< 0: no limit
 
   residency place = residency::staged;
+  balance_options balance;    ///< of parts on several ranks
   int aggregate = 0;          ///< most sub-grids in one launch; 0: depends on the device
   staged_options staged;      ///< its `aggregate` is set from the one above
   resident_options resident;  ///< likewise
@@ -93,6 +95,6 @@ struct settings {
 void suit_devices(settings& s, starling::runtime& rt);
 
 /// Returns, for each given option without effect in this run, a line with the reason.
-[[nodiscard]] std::vector<std::string> without_effect(const settings& s);
+[[nodiscard]] std::vector<std::string> without_effect(const settings& s, int ranks);
 
 }  // namespace stars

@@ -28,6 +28,7 @@ part_order::part_order(const part_plan& plan)
   find_reads(plan);
   find_readers(plan);
   find_sent(plan);
+  find_fluxes_sent(plan);
   m_fills.clear();
 }
 
@@ -107,6 +108,23 @@ void part_order::find_sent(const part_plan& plan) {
     make_unique(m_sent[std::size_t(h)]);
   }
   for (auto& list : m_halos_of) make_unique(list);
+}
+
+void part_order::find_fluxes_sent(const part_plan& plan) {
+  std::vector<int> leaf_of_row(std::size_t(plan.face_rows), -1);
+  for (const fine_face& face : plan.fine_faces) leaf_of_row[std::size_t(face.row)] = face.slot;
+  m_fluxes_sent.resize(plan.halos.size());
+  m_flux_halos_of.resize(std::size_t(m_leaves));
+  for (int h = 0; h < int(plan.halos.size()); ++h) {
+    const halo& one = plan.halos[std::size_t(h)];
+    for (int row = one.outgoing_row; row < one.outgoing_row + one.outgoing_rows; ++row) {
+      const int leaf = leaf_of_row[std::size_t(row)];
+      m_fluxes_sent[std::size_t(h)].push_back(leaf);
+      m_flux_halos_of[std::size_t(leaf)].push_back(h);
+    }
+    make_unique(m_fluxes_sent[std::size_t(h)]);
+  }
+  for (auto& list : m_flux_halos_of) make_unique(list);
 }
 
 }  // namespace stars

@@ -39,17 +39,27 @@ class part_order {
   [[nodiscard]] const std::vector<int>& halos_of(int leaf) const {
     return m_halos_of[std::size_t(leaf)];
   }
+  /// Returns the leaves whose rows of mean fluxes a halo sends, and the halos that send those of a
+  /// leaf.
+  [[nodiscard]] const std::vector<int>& fluxes_sent(int halo) const {
+    return m_fluxes_sent[std::size_t(halo)];
+  }
+  [[nodiscard]] const std::vector<int>& flux_halos_of(int leaf) const {
+    return m_flux_halos_of[std::size_t(leaf)];
+  }
 
  private:
   void find_sources(const part_plan& plan);
   void find_reads(const part_plan& plan);
   void find_readers(const part_plan& plan);
   void find_sent(const part_plan& plan);
+  void find_fluxes_sent(const part_plan& plan);
   void read(int fill, int slot);
 
   int m_leaves, m_restrictions, m_prolongations;
   std::vector<std::vector<int>> m_fills;  // by slot
   std::vector<std::vector<int>> m_reads, m_readers, m_sent, m_halos_of;
+  std::vector<std::vector<int>> m_fluxes_sent, m_flux_halos_of;
 };
 
 }  // namespace stars

@@ -11,6 +11,7 @@
 
 #include "hydro/time_step.hpp"
 #include "mesh/part_plan.hpp"
+#include "placement/busy_clock.hpp"
 #include "placement/serial.hpp"
 
 namespace stars {
@@ -56,6 +57,9 @@ class other_parts {
 
   /// Returns this part: its sub-grids and the cells that it reads.
   [[nodiscard]] virtual const part_plan& mine() const = 0;
+  /// Returns the clock of this part's work. A simulation whose work the runtime measures need not
+  /// use it.
+  [[nodiscard]] virtual busy_clock& busy() = 0;
   /// Returns the worst of the verdicts of all parts.
   [[nodiscard]] virtual starling::future<verdict> agree(const verdict& mine) = 0;
   /// Adds the outflow of a step, [own sub-grids][15], to the total, in the order of all sub-grids.

@@ -268,15 +268,11 @@ class staged final : public part_simulation {
       std::vector<signal> inputs = around(n);
       for (const int h : m_order.halos_of(n))
         inputs.push_back(m_halo[std::size_t(h)].cells_sent_before);
-      for (const fine_face& face : m_plan.fine_faces_of(n, 1))
-        for (std::size_t h = 0; h < halo_count(); ++h)
-          if (sends(m_plan.halos[h], face)) inputs.push_back(m_halo[h].fluxes_sent);
+      for (const int h : m_order.flux_halos_of(n))
+        inputs.push_back(m_halo[std::size_t(h)].fluxes_sent);
       ready[std::size_t(n)] = start(find_fluxes(n, now, std::move(inputs)));
     }
     m_ready.swap(ready);
-  }
-  [[nodiscard]] static bool sends(const halo& h, const fine_face& face) {
-    return face.row >= h.outgoing_row && face.row < h.outgoing_row + h.outgoing_rows;
   }
   [[nodiscard]] std::vector<signal> fluxes() const {
     return {m_ready.begin(), m_ready.begin() + count()};
@@ -284,10 +280,9 @@ class staged final : public part_simulation {
 
   void start_flux_exchange() {
     for (std::size_t h = 0; h < halo_count(); ++h) {
-      const halo& one = m_plan.halos[h];
       std::vector<signal> writers{m_halo[h].sent}, readers{m_halo[h].received};
-      for (const fine_face& face : m_plan.fine_faces)
-        if (sends(one, face)) writers.push_back(m_ready[std::size_t(face.slot)]);
+      for (const int leaf : m_order.fluxes_sent(int(h)))
+        writers.push_back(m_ready[std::size_t(leaf)]);
       for (const coarse_face& face : m_plan.coarse_faces)
         readers.push_back(m_ready[std::size_t(face.slot)]);
       halo_signals& now = m_halo[h];
@@ -416,6 +411,7 @@ class staged final : public part_simulation {
   starling::task<> find_fluxes(int n, moment now, std::vector<signal> inputs) {
     co_await wait_all(std::move(inputs));
     const workspace_pool::loan lent = co_await m_workspaces.borrow();
+    const busy_clock::piece work(m_clock_of_work);
     workspace& w = *lent;
     ghost_fill ghosts =
         ghosts_of(now.u, m_plan.view(), n, int(host_vector::size()), w.host_u.data());
@@ -437,6 +433,7 @@ class staged final : public part_simulation {
   }
   starling::task<> correct(int n, moment now, std::vector<signal> inputs) {
     co_await wait_all(std::move(inputs));
+    const busy_clock::piece work(m_clock_of_work);
     double* fluxes = corrected_fluxes(n);
     const auto faces = m_plan.coarse_faces_of(n, 1);
     if (!m_scheme.error.fluxes_uncorrected)
@@ -455,15 +452,18 @@ class staged final : public part_simulation {
   }
   starling::task<> do_first_update(int n, moment now, signal dt_chosen) {
     co_await dt_chosen;
+    const busy_clock::piece work(m_clock_of_work);
     update_state(n, now, part(now.next, n));
   }
 
   starling::task<> restrict_cells(int k, double* u, field_set fields, std::vector<signal> inputs) {
     co_await wait_all(std::move(inputs));
+    const busy_clock::piece work(m_clock_of_work);
     run_loop(restriction{u, u, &m_plan.restrictions[std::size_t(k)], 1, fields});
   }
   starling::task<> prolong_cells(int k, double* u, bool energy_only, std::vector<signal> inputs) {
     co_await wait_all(std::move(inputs));
+    const busy_clock::piece work(m_clock_of_work);
     run_loop(prolongation{u, u, m_plan.frames.data(), m_plan.sources.data(),
                           &m_plan.prolongations[std::size_t(k)], 1, theta_of_ghosts,
                           int(host_vector::size()), energy_only});
@@ -534,6 +534,7 @@ class staged final : public part_simulation {
   /// Re-sets the tracer. Reads the neighbours' energies, which do not change any more in this step.
   starling::task<> synchronize_tracer(int n, double* u, std::vector<signal> inputs) {
     co_await wait_all(std::move(inputs));
+    const busy_clock::piece work(m_clock_of_work);
     std::vector<double> energy(ghosted.field);
     run_loop(ghosts_of(u, m_plan.view(), n, int(host_vector::size()), energy.data(), true));
     run_loop(synchronize_tau{part(u, n), energy.data(), 1, m_scheme.effective_gamma()});
@@ -555,6 +556,7 @@ class staged final : public part_simulation {
   snapshot m_state;
   scheme m_scheme;
   other_parts* m_others;  // null: this is the whole domain
+  busy_clock* m_clock_of_work = m_others == nullptr ? nullptr : &m_others->busy();
   part_plan m_plan;
   part_order m_order;
   std::vector<starling::buffer<subgrid_frame>> m_frames;  // on each device
