@@ -17,6 +17,7 @@
 #include "common/program.hpp"
 #include "common/report.hpp"
 #include "driver/adaptive.hpp"
+#include "driver/continuation.hpp"
 #include "driver/memory.hpp"
 #include "driver/part.hpp"
 #include "driver/progress.hpp"
@@ -327,6 +328,7 @@ void prepare_output(const settings& s) {
 
 beginning prepare(settings& s, starling::runtime& rt) {
   check_settings(s, rt);
+  choose_restart(s, job_of_environment());
   suit_devices(s, rt);
   const auto check_memory = [&] {
     const bool on_host = on_processor(starling::devices(rt).device(0));

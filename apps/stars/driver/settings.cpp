@@ -268,10 +268,13 @@ class command_line {
         ->check(CLI::IsMember(plot_formats))
         ->capture_default_str()
         ->group(group);
-    add_number("--restart-every", s.restart_every, "steps between restart files; 0: last", count,
-               group);
-    m_app.add_option("--restart", s.restart_from, "continue from this restart file")
-        ->check(CLI::ExistingFile)
+    add_number("--restart-every,--checkpoint-every", s.restart_every,
+               "steps between restart files; 0: last", count, group);
+    m_app
+        .add_option("--restart", s.restart_from,
+                    "continue from this restart file; latest: from the newest one in the output "
+                    "folder, if there is one")
+        ->check(CLI::ExistingFile | CLI::IsMember({"latest"}))
         ->group(group);
     m_app.add_flag("!--no-restart-file", s.write_restart, "write no restart file")->group(group);
     m_app.add_flag("!--no-plots", s.write_plots, "write no plotfiles")->group(group);
