@@ -166,6 +166,7 @@ class sedov_solution:
             self._ln_xi[::-1].copy(),
             self._ln_g[::-1].copy(),
             self._pressure[::-1].copy(),
+            self._w[::-1].copy(),
         )
 
     def _speeds(self, w):
@@ -214,13 +215,22 @@ class sedov_solution:
     def profile(self, xi):
         """Returns rho / rho0 and p / p_shock at xi = r / R; (1, 0) outside the shock."""
         ln_xi = np.log(np.maximum(np.asarray(xi, dtype=float), 1e-300))
-        abscissae, ln_g, pressure = self._table
+        abscissae, ln_g, pressure, _ = self._table
         # Towards the centre G is a power of xi; its table ends far inside the innermost cell.
         below = (ln_g[1] - ln_g[0]) / (abscissae[1] - abscissae[0]) * (ln_xi - abscissae[0])
         g = np.exp(np.interp(ln_xi, abscissae, ln_g) + np.minimum(below, 0.0))
         p = np.interp(ln_xi, abscissae, pressure)
         outside = ln_xi > 0.0
         return np.where(outside, 1.0, g), np.where(outside, 0.0, p)
+
+    def gas(self, r, t, energy=1.0):
+        """Returns density, radial velocity and pressure at radii r > 0, in gas of density 1."""
+        radius = self.shock_radius(t, energy)
+        speed = 0.4 * radius / t
+        density, pressure = self.profile(r / radius)
+        w = np.interp(np.log(r / radius), self._table[0], self._table[3])
+        velocity = np.where(r > radius, 0.0, 0.4 * self._speeds(w)[0] * r / t)
+        return density, velocity, pressure * (2.0 * speed * speed / (self.gamma + 1.0))
 
     def density(self, r, t, energy=1.0, density=1.0):
         return density * self.profile(np.asarray(r) / self.shock_radius(t, energy, density))[0]

@@ -3,7 +3,8 @@
 """The complete verification (`make verify`): runs the program, checks its files, prints one table.
 
 It checks Sod's tube in Octo-Tiger's published norm, the order of convergence of the linear wave
-and the vortex, the growth of instabilities, the order of the blast against the similarity solution, the equality of all ways to place the work
+and the vortex, the growth of instabilities, the order of the blast against the similarity solution, the blast's
+norms that Octo-Tiger prints, the equality of all ways to place the work
 (with nine points on a face and with one; for CUDA also on the host), bit by bit, and the number of
 kernel launches of the staged placement. The exit code is 0 if every check held.
 """
@@ -23,7 +24,8 @@ from report import report
 
 # The density L1 that Octo-Tiger prints, by level.
 PUBLISHED_SOD = {1: 8.616107e-3, 2: 4.603921e-3}
-PARTS = ("sod", "linear_wave", "vortex", "instabilities", "placements", "launches", "blast")
+PARTS = ("sod", "linear_wave", "vortex", "instabilities", "placements", "launches", "blast",
+         "blast_norms")
 KERNELS = 5
 # Ways of placing and launching the same work.
 WAYS = {"staged": ("staged", "--aggregate", 1), "aggregated": ("staged", "--aggregate", 16),
@@ -133,6 +135,18 @@ class suite:
                              "--steps", 0, "--stop-time", 0.1)
                   for level in range(2, self.deepest + 1)]
         self.judge("blast", "blast", *blasts, keep=["L1", "order"])
+
+
+    def blast_norms(self):
+        """Octo-Tiger's 8³ and 16³ sub-grids with levels up to 3, refined by its rules."""
+        for level in (3, 4):
+            n = 8 << level
+            stop = ["--steps", 0, "--stop-time", 0.01]
+            refined = self.stars(f"norms{n}", "blast", level, "--min-level", level - 2, *stop)
+            self.judge(f"blast norms {n}³", "blast-norms", refined, keep=["L1", "L2"])
+            if level == 3:
+                uniform = self.stars(f"uniform{n}", "blast", level, *stop)
+                self.judge(f"blast levels {n}³", "blast-levels", refined, uniform, keep=["over"])
 
 
 def main():

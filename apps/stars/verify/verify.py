@@ -9,6 +9,7 @@ import argparse
 import sys
 
 import judge
+import published
 from plotfile import bad_plotfile, plotfile
 from report import report
 
@@ -155,6 +156,39 @@ def blast_profile(args):
     return out
 
 
+def blast_norms(args):
+    """Compares the norms of one blast with those that Octo-Tiger prints."""
+    file = plotfile(args.plotfile)
+    found = published.blast_norms(file)
+    out = report("blast, published norms", plotfile=str(args.plotfile))
+    out.note("finest cells along an edge", file.cells)
+    out.note("cells", len(file.leaves) * file.leaves.edge**3)
+    for name, norms in found.items():
+        for norm, ours, printed in zip(("L1", "L2"), norms, published.BLAST[file.cells][name]):
+            out.note(f"{name} {norm}", ours)
+            out.note(f"{name} {norm}, printed", printed)
+            out.at_most(f"{name} {norm}: relative difference", abs(ours / printed - 1.0),
+                        args.max_difference)
+    return out
+
+
+def blast_levels(args):
+    """Compares the errors and the cells of a refined mesh with those of a uniform one."""
+    refined, uniform = plotfile(args.refined), plotfile(args.uniform)
+    if refined.cells != uniform.cells:
+        raise bad_plotfile(f"{uniform.path}: {uniform.cells} finest cells along an edge, but"
+                           f" {refined.path} has {refined.cells}")
+    a, b = published.blast_norms(refined), published.blast_norms(uniform)
+    out = report("blast, refined and uniform", refined=str(args.refined), uniform=str(args.uniform))
+    out.at_most("cells over those of the uniform mesh",
+                len(refined.leaves) * refined.leaves.edge**3 / uniform.cells**3, args.max_cells)
+    for name in a:
+        for norm, ours, other in zip(("L1", "L2"), a[name], b[name]):
+            out.at_most(f"{name} {norm} over that of the uniform mesh", ours / other,
+                        args.max_ratio)
+    return out
+
+
 def compare(args):
     a, b = plotfile(args.a), plotfile(args.b)
     judge.same_mesh(a, b)
@@ -269,6 +303,14 @@ def _parser():
     c.add_argument("plotfile")
     c.add_argument("--max-l1", type=float, required=True)
     _blast_options(c)
+    c = add("blast-norms", blast_norms, "one blast against the norms that Octo-Tiger prints")
+    c.add_argument("plotfile")
+    c.add_argument("--max-difference", type=float, default=0.02, help="relative [%(default)s]")
+    c = add("blast-levels", blast_levels, "errors of a refined blast against those of a uniform one")
+    c.add_argument("refined")
+    c.add_argument("uniform")
+    c.add_argument("--max-ratio", type=float, default=1.15, help="of the errors [%(default)s]")
+    c.add_argument("--max-cells", type=float, default=0.6, help="share of the cells [%(default)s]")
     c = add("compare", compare, "two plotfiles value by value")
     c.add_argument("a")
     c.add_argument("b")

@@ -551,3 +551,10 @@ def test_the_suite_accepts_the_program(tmp_path):
 )
 def test_the_suite_notices_a_wrong_program(part, replace, tmp_path):
     assert suite(tmp_path, [part], replace) == 1
+
+
+@pytest.mark.parametrize(("flags", "expected"), [([], 0), (["--mutate-gamma", 1.45], 1)])
+def test_the_blast_has_the_norms_that_octo_tiger_prints(flags, expected, tmp_path):
+    stars("--level", 3, "--min-level", 1, "--steps", 0, "--stop-time", 0.01, "-o", tmp_path,
+          "--no-restart-file", *flags)
+    assert verify("blast-norms", last_plot(tmp_path), "--max-difference", 0.006) == expected
