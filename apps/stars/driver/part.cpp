@@ -183,7 +183,7 @@ task<> part::move_to(octree next, regrid_plan plan, std::vector<int> next_first)
 }
 
 task<> part::send_leaves(leaf_sender sender, std::vector<double> rows) {
-  constexpr std::size_t most = 256;  // in a message: 16 MB
+  constexpr std::size_t most = 256 * 512 / cells_per_subgrid;  // in a message: 16 MB
   const std::int64_t number = m_regrids;
   for (int p = 0; p < m_parts; ++p) {
     const auto to = this_array()[p];

@@ -13,6 +13,7 @@
 #include <starling/device.hpp>
 
 #include "common/command_line.hpp"
+#include "driver/other_program.hpp"
 #include "driver/problem_choice.hpp"
 
 namespace stars {
@@ -123,9 +124,13 @@ class command_line {
         ->check(CLI::IsMember(names))
         ->capture_default_str()
         ->group(group);
+    m_app.add_option("--sub-grid", s.sub_grid, "cells along an edge of a sub-grid: 8 or 16")
+        ->check(CLI::IsMember({8, 16}))
+        ->capture_default_str()
+        ->group(group);
     m_app
         .add_option("--level", s.level,
-                    "octree levels: 8·2^level of the smallest cells along an edge")
+                    "octree levels: sub-grid·2^level of the smallest cells along an edge")
         ->check(within(0, max_level))
         ->capture_default_str()
         ->group(group);
@@ -357,6 +362,7 @@ settings read_settings(int argc, char** argv) {
   settings s;
   s.runtime = starling::runtime_options::parse(argc, argv);
   command_line(s).parse(argc, argv);
+  run_program_of(s.sub_grid, argv);
   return s;
 }
 

@@ -38,6 +38,7 @@ constexpr const char* name_of(plot_format format) {
 /// All settings of a run, from the command line and a TOML or INI file.
 struct settings {
   std::string problem = "blast";
+  int sub_grid = edge;  ///< cells along an edge of a sub-grid
   int level = 3;
   std::optional<int> min_level;  ///< of the coarsest leaves; default: `level`, a uniform mesh
   long regrid_every = 0;         ///< steps; 0: by the Courant number

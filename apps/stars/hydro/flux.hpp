@@ -77,7 +77,7 @@ struct flux {
   template <class V>
   struct place {
     int x, y, z;   ///< of the first lane (y = 0 for the x axis: see flat)
-    int flat;      ///< x axis only: lanes continue through the 9 x 8 faces of a plane
+    int flat;      ///< x axis only: lanes continue through the faces of a plane
     V fx, fy, fz;  ///< for each lane
   };
 
@@ -85,10 +85,11 @@ struct flux {
   static constexpr place<V> place_of(int flat) {
     const V lane = ops<V>::iota();
     if constexpr (Axis == 0) {
-      const int z = flat / 72, in_plane = flat % 72;
+      constexpr int faces = edge + 1, plane = faces * edge;
+      const int z = flat / plane, in_plane = flat % plane;
       const V p = V(static_cast<double>(in_plane)) + lane;
-      const V row = nearest((p - V(4.0)) * V(1.0 / 9.0));
-      return {0, 0, z, in_plane, p - row * V(9.0), row, V(static_cast<double>(z))};
+      const V row = nearest((p - V(0.5 * edge)) * V(1.0 / faces));
+      return {0, 0, z, in_plane, p - row * V(double(faces)), row, V(static_cast<double>(z))};
     } else {
       constexpr int rows = Axis == 1 ? edge + 1 : edge;
       const int x = flat % edge, y = flat / edge % rows, z = flat / (edge * rows);

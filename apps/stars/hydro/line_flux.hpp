@@ -13,18 +13,19 @@ namespace stars {
 
 /// Does the work of discontinuity_2, reconstruction and flux with the one-point quadrature, with
 /// the same bits. Only the states on both sides of a face's centre are needed; they are exchanged
-/// through scratch memory. A group computes the lines along an axis through two planes of cells.
-/// Groups: (4, 3 axes, count).
+/// through scratch memory. A group computes the lines along an axis through `group_planes` planes.
+/// Groups: (edge / group_planes, 3 axes, count).
 struct line_flux {
   discontinuity_2 jump;   ///< its `jump` is not used
   reconstruction states;  ///< its `jump` and `points` are not used
   flux fluxes;            ///< its `points` are not used
 
-  static constexpr int cells = ring_edge * edge * 2, faces = (edge + 1) * edge * 2;
+  static constexpr int cells = ring_edge * edge * group_planes,
+                       faces = (edge + 1) * edge * group_planes;
   static constexpr int group_size = cells, least_blocks = 3;
   static constexpr int scratch_bytes = 2 * point::count * cells * int(sizeof(double));
 
-  constexpr extent range() const { return {edge / 2, 3, states.count}; }
+  constexpr extent range() const { return {edge / group_planes, 3, states.count}; }
 
   template <class Group, class Index>
   constexpr void operator()(Group& g, Index i) const {
@@ -47,7 +48,7 @@ struct line_flux {
   static constexpr place place_of(int k, int length, int planes) {
     const int line = Axis == 0 ? k / length : k % edge + k / (edge * length) * edge;
     const int along = Axis == 0 ? k % length : k / edge % length;
-    return {along - 1, line % edge, 2 * planes + line / edge};
+    return {along - 1, line % edge, group_planes * planes + line / edge};
   }
   template <int Axis>
   static constexpr triple cell_of(place p) {
@@ -57,7 +58,7 @@ struct line_flux {
   }
   /// Returns the offset of a cell's states in scratch memory.
   static constexpr int slot_of(place p, int planes) {
-    return p.along + 1 + ring_edge * (p.u + edge * (p.v - 2 * planes));
+    return p.along + 1 + ring_edge * (p.u + edge * (p.v - group_planes * planes));
   }
 
   template <int Axis, bool Parabolic, class Group, class Index>

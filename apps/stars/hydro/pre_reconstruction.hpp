@@ -69,10 +69,11 @@ struct pre_reconstruction {
   template <class V>
   constexpr position<V> position_of(int cell, const subgrid_frame& in) const {
     const V flat = V(static_cast<double>(cell)) + ops<V>::iota();
-    const V z = nearest((flat - V(97.5)) * V(1.0 / 196.0));
-    const V in_plane = flat - z * V(196.0);
-    const V y = nearest((in_plane - V(6.5)) * V(1.0 / 14.0));
-    const V x = in_plane - y * V(14.0);
+    constexpr double row = ghosted_edge, plane = row * row;
+    const V z = nearest((flat - V((plane - 1.0) / 2.0)) * V(1.0 / plane));
+    const V in_plane = flat - z * V(plane);
+    const V y = nearest((in_plane - V((row - 1.0) / 2.0)) * V(1.0 / row));
+    const V x = in_plane - y * V(row);
     const auto centre = [&in](V local, int axis) {
       const double shift = in.lower[axis] + (1.0 - 2.0 * ghost_width);
       return (V(2.0) * local + V(shift)) * V(in.half_dx);

@@ -12,41 +12,47 @@ namespace stars {
 /// numbered without gaps. At most one coordinate of such a cell is in the ghosts.
 struct ring_slab {
   triple d;
-  int z;  ///< of the lower plane: -1, 1, … 7
+  int z;  ///< of the lowest plane: -1, -1 + group_planes, …
 
-  static constexpr int count = ring_edge / 2;
-  static constexpr int most = 2 * (edge * ring_edge + 2 * edge);
+  static constexpr int count = ring_edge / group_planes;
+  static constexpr int most = group_planes * (edge * ring_edge + 2 * edge);
 
   constexpr int row() const { return d.x != 0 ? ring_edge : edge; }
   constexpr int cells_of_plane(int at) const {
     if (at < 0 || at >= edge) return d.z != 0 ? edge * edge : 0;
     return edge * row() + (d.y != 0 ? 2 * edge : 0);
   }
-  constexpr int size() const { return cells_of_plane(z) + cells_of_plane(z + 1); }
+  constexpr int size() const {
+    int cells = 0;
+    for (int k = 0; k < group_planes; ++k) cells += cells_of_plane(z + k);
+    return cells;
+  }
   constexpr triple cell(int k) const {
-    const int below = cells_of_plane(z);
-    return k < below ? cell_of_plane(z, k) : cell_of_plane(z + 1, k - below);
+    int at = z;
+    for (; k >= cells_of_plane(at); ++at) k -= cells_of_plane(at);
+    return cell_of_plane(at, k);
   }
 
  private:
   constexpr triple cell_of_plane(int at, int k) const {
     if (at < 0 || at >= edge) return {k % edge, k / edge, at};
     if (k < edge * row()) return {k % row() - (d.x != 0 ? 1 : 0), k / row(), at};
-    const int rest = k - edge * row();  // the rows y = -1 and y = 8
+    const int rest = k - edge * row();  // the rows y = -1 and y = edge
     return {rest % edge, rest < edge ? -1 : edge, at};
   }
 };
 
 /// Does the work of discontinuity_2 and reconstruction, with the same bits; jumps are not stored. A
-/// group computes two planes of the ring for all pairs of directions, from a copy of the needed
-/// variables in its scratch memory: the variables of the flow, or density and species. Groups: (5,
-/// 2, count).
+/// group computes `group_planes` planes of the ring for all pairs of directions, from a copy of the
+/// needed
+/// variables in its scratch memory: the variables of the flow, or density and species. Groups:
+/// (ring_slab::count, 2, count).
 struct slab_reconstruction {
   reconstruction states;  ///< its `jump` is not used
   discontinuity_2 jump;   ///< its `jump` is not used
 
   static constexpr int flow_count = field::species, species_first = flow_count - 1;
-  static constexpr int planes = 6;  ///< two planes, and two more on each side
+  static constexpr int planes = group_planes + 4;  ///< two more on each side
   static constexpr int slab = planes * ghosted.plane;
   static constexpr int scratch_bytes = (flow_count + 1) * slab * int(sizeof(double));
   static constexpr int group_size = 256, least_blocks = 2;
@@ -57,7 +63,7 @@ struct slab_reconstruction {
   constexpr void operator()(Group& g, Index i) const {
     auto* copy = g.template scratch<double>();  // pressure first
     const bool flow = i.y == 0;
-    const index_type from = 2 * i.x * ghosted.plane;
+    const index_type from = group_planes * i.x * ghosted.plane;
     g.copy(copy, jump.pressure + index_type{i.z} * pressure_block + from, slab);
     const double* w = states.w + index_type{i.z} * ghosted.block + from;
     for (int f = 0; f < (flow ? flow_count : 1 + species_count); ++f) {
@@ -75,10 +81,10 @@ struct slab_reconstruction {
   constexpr void run(Group& g, Index i, bool flow, const double* copy) const {
     g.for_each(pair_count * ring_slab::most, [&](int k) {
       const int pair = k / ring_slab::most, at = k % ring_slab::most;
-      const ring_slab cells{direction_vector(pair), 2 * i.x - 1};
+      const ring_slab cells{direction_vector(pair), group_planes * i.x - 1};
       if (at >= cells.size() || states.skips(cells.d)) return;
       const triple c = cells.cell(at);
-      const double* p = copy + ghosted_at(0, 0, c.x, c.y, c.z - 2 * i.x);
+      const double* p = copy + ghosted_at(0, 0, c.x, c.y, c.z - group_planes * i.x);
       flow ? find_flow<Parabolic>(p, c, pair, i.z) : find_species<Parabolic>(p, c, pair, i.z);
     });
   }

@@ -69,7 +69,7 @@ struct divergence {
   constexpr void apply(int cell, int n) const {
     using o = ops<V>;
     const int x = cell % edge, y = cell / edge % edge, z = cell / (edge * edge);
-    const int fx = x + 9 * (y + 8 * z), fy = x + 8 * (y + 9 * z), fz = x + 8 * (y + 8 * z);
+    const int fx = x + (edge + 1) * (y + edge * z), fy = x + edge * (y + (edge + 1) * z), fz = cell;
     const double* in = fluxes + index_type{n} * flux_block;
     double* out = rate + index_type{n} * compact.block + cell;
     const V inverse_dx = V(frames[n].inverse_dx);
@@ -153,7 +153,7 @@ struct outflow_rate {
 
  private:
   static constexpr double side(const double* face, int axis, int at) {
-    const int row = axis == 0 ? 9 : 8, plane = axis == 2 ? 64 : 72;
+    const int row = axis == 0 ? edge + 1 : edge, plane = row * (axis == 1 ? edge + 1 : edge);
     const int su = axis == 0 ? row : 1, sv = axis == 2 ? row : plane;
     const int start = at * (axis == 0 ? 1 : axis == 1 ? row : plane);
     double sum = 0.0;

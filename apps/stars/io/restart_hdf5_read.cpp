@@ -74,8 +74,12 @@ int reader::find_leaf_count() const {
   const handle space = m_op.own(H5Dget_space(data.get()), H5Sclose, format::state);
   format::state_extents found{};
   if (H5Sget_simple_extent_ndims(space.get()) != format::state_rank ||
-      H5Sget_simple_extent_dims(space.get(), found.data(), nullptr) != format::state_rank ||
-      found != format::extents_of_state(found[0]))
+      H5Sget_simple_extent_dims(space.get(), found.data(), nullptr) != format::state_rank)
+    m_op.fail("the shape of 'state' is not that of sub-grids");
+  if (const auto cells = found.back(); cells != edge && (cells == 8 || cells == 16))
+    m_op.fail("its sub-grids have " + std::to_string(cells) + "³ cells: give --sub-grid " +
+              std::to_string(cells));
+  if (found != format::extents_of_state(found[0]))
     m_op.fail("the shape of 'state' is not that of sub-grids");
   // A wrong number must not cause the allocation of much memory.
   if (found[0] < 1 || found[0] > fs::file_size(m_op.file) / (node_values * sizeof(double)))

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// Shapes of the arrays that kernels share, and the mapping from indices to cells.
+/// Shapes of the arrays that kernels share, and the mapping from indices to cells. Numbers of cells
+/// in comments are those of sub-grids with an edge of 8.
 #pragma once
 
 #include <cstddef>
@@ -10,6 +11,8 @@
 namespace stars {
 
 using index_type = std::ptrdiff_t;
+
+constexpr int padded(int n, int width) { return (n + width - 1) / width * width; }
 
 /// Distances in an array of sub-grids, and the offset of the interior cell (0, 0, 0).
 struct layout {
@@ -38,6 +41,9 @@ constexpr index_type ghosted_at(int n, int f, int x, int y, int z) {
          y * ghosted.row + x + ghosted.origin;
 }
 
+/// The planes of a sub-grid that a group of threads computes, as many as its scratch memory holds.
+inline constexpr int group_planes = 16 / edge;
+
 inline constexpr int pair_count = 13;  ///< opposite directions: pair p is directions p and 25-p
 
 // The ring of cells that reconstruction covers: x, y, z in -1 … 8.
@@ -52,7 +58,7 @@ inline constexpr int ring_cells = ring_edge * ring_rows;
 namespace point {
 enum : int { rho, egas, tau, pot, vx, vy, vz, lx, ly, lz, species, pressure = 15, sound, count };
 }
-inline constexpr int box_size = 736;
+inline constexpr int box_size = padded((edge + 1) * (edge + 1) * (edge + 1), 8);
 inline constexpr int direction_stride = point::count * box_size;
 inline constexpr int point_block = direction_count * direction_stride;
 
@@ -64,8 +70,6 @@ inline constexpr int speed_block = 3 * face_count;
 
 inline constexpr int pressure_block = ghosted_cells;        // [sub-grid][14][14][14]
 inline constexpr int jump_block = pair_count * ring_cells;  // [sub-grid][13][10][10][10]
-
-constexpr int padded(int n, int width) { return (n + width - 1) / width * width; }
 
 /// A row (or the part of it that a vector of W lanes covers) of the ring of cells, for one pair of
 /// directions: the needed cells, if any.

@@ -3,15 +3,15 @@
 /// A coarse sub-grid and one of its octants as a sub-grid of the next level.
 #pragma once
 
-#include <cstdint>
+#include "mesh/octant_cells.hpp"
 
 namespace stars {
 
 /// A coarse sub-grid and one of its octants as a sub-grid of the next level.
 struct level_link {
-  int coarse, fine;     ///< slots
-  int octant;           ///< x + 2y + 4z
-  std::uint64_t cells;  ///< bit x + 4y + 16z: the coarse cells of the octant that are needed
+  int coarse, fine;  ///< slots
+  int octant;        ///< x + 2y + 4z
+  octant_set cells;  ///< the coarse cells of the octant that are needed
 };
 
 }  // namespace stars

@@ -16,7 +16,7 @@ void make_unique(std::vector<int>& list) {
 /// Returns the octant that contains a box of a restricted slot.
 int octant_of(const halo_box& box) {
   const triple p = box.lower;
-  return p.x / half_edge + 2 * (p.y / half_edge) + 4 * (p.z / half_edge);
+  return p.x / octant_edge + 2 * (p.y / octant_edge) + 4 * (p.z / octant_edge);
 }
 
 }  // namespace

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "mesh/part_reads.hpp"
 
-#include <bit>
-
 #include "mesh/ghost_regions.hpp"
+#include "mesh/octant_cells.hpp"
 
 namespace stars {
 namespace {
@@ -26,13 +25,13 @@ cell_range octant_range(int octant) {
   return cells;
 }
 
-/// Returns the smallest box with the needed coarse cells of a link and their neighbours, -1 … 8.
+/// Returns the smallest box with the needed coarse cells of a link and their neighbours, -1 … edge.
 cell_range stencils_of(const level_link& link) {
   cell_range cells;
-  for (std::uint64_t left = link.cells; left != 0; left &= left - 1) {
-    const int k = std::countr_zero(left);
-    const int place[3] = {k % 4, k / 4 % 4, k / 16};
-    for (int a = 0; a < 3; ++a) cells.add(a, place[a] + (link.octant >> a & 1) * (edge / 2));
+  for (int k = 0; k < cells_per_octant; ++k) {
+    if (!link.cells.contains(k)) continue;
+    const triple cell = coarse_cell(link.octant, k);
+    for (int a = 0; a < 3; ++a) cells.add(a, cell[a]);
   }
   for (int a = 0; a < 3; ++a) {
     cells.lower[a] -= 1;

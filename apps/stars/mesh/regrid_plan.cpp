@@ -9,7 +9,7 @@ namespace stars {
 regrid_plan plan_regrid(const octree& before, const octree& after) {
   if (before.boundary() != after.boundary())
     throw std::invalid_argument("regrid: the boundaries of the trees differ");
-  constexpr std::uint64_t all_cells = ~std::uint64_t{0};
+  constexpr octant_set all_cells = octant_set::all();
   regrid_plan plan;
   const auto refuse = [](const node_key& node) {
     throw std::invalid_argument("regrid: more than one level of difference at the " +

@@ -10,7 +10,8 @@
 
 namespace stars {
 
-inline constexpr int edge = 8;  ///< cells along one edge of a sub-grid
+inline constexpr int edge = STARS_SUB_GRID_EDGE;  ///< cells along one edge of a sub-grid
+static_assert(edge == 8 || edge == 16);
 inline constexpr int cells_per_subgrid = edge * edge * edge;
 inline constexpr int ghost_width = 3;   ///< ghost cells on each side
 inline constexpr int field_count = 15;  ///< conserved fields

@@ -60,8 +60,8 @@ class planner {
         if (is_interior(number)) {
           cells_of(number).add_box(x, y, z);
         } else {
-          m_missing[index_of_missing(number)].cells |=
-              box_of(coarsened(x), coarsened(y), coarsened(z));
+          m_missing[index_of_missing(number)].cells.add_box(coarsened(x), coarsened(y),
+                                                            coarsened(z));
         }
       }
   }
@@ -69,7 +69,7 @@ class planner {
     if (const int known = m_tree.find(node); known >= 0) return known;
     const int next = m_tree.node_count() + int(m_missing.size());
     const int number = m_missing_numbers.insert(node, next);
-    if (number == next) m_missing.push_back({node, 0});
+    if (number == next) m_missing.push_back({node, {}});
     return number;
   }
 
@@ -108,8 +108,8 @@ class planner {
     std::sort(m_restricted.begin(), m_restricted.end(),
               [&](int a, int b) { return m_tree.key(a) < m_tree.key(b); });
     for (const int node : m_restricted)
-      for (std::size_t octant = 0; octant < 8; ++octant)
-        if (const std::uint64_t cells = cells_of(node).octants[octant]; cells != 0) {
+      for (std::size_t octant = 0; octant < octant_count; ++octant)
+        if (const octant_set& cells = cells_of(node).octants[octant]; !cells.empty()) {
           const int fine = m_tree.children(node)[octant];
           // Only cells beside a leaf of the node's level are read, so balance forbids more levels.
           assert(m_tree.is_leaf(fine));
@@ -162,7 +162,7 @@ class planner {
   /// A cube inside a leaf of the level above.
   struct missing_node {
     node_key key;
-    std::uint64_t cells;  ///< as in level_link
+    octant_set cells;  ///< as in level_link
   };
 
   const octree& m_tree;

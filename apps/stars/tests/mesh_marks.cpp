@@ -43,7 +43,7 @@ class node_state {
     for (int n = 0; n < tree.node_count(); ++n) m_frames.push_back(s.grid.frame_of(n, s.boundary));
     for (int n = tree.leaf_count(); n < tree.node_count(); ++n)
       for (int octant = 0; octant < octant_count; ++octant) {
-        const level_link link{n, tree.children(n)[std::size_t(octant)], octant, ~std::uint64_t{0}};
+        const level_link link{n, tree.children(n)[std::size_t(octant)], octant, octant_set::all()};
         run_loop(restriction{m_u.data(), m_u.data(), &link, 1});
       }
   }

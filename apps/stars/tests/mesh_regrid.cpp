@@ -28,13 +28,13 @@ TEST_P(regrid_plans, give_each_new_leaf_one_origin) {
     }
     for (const level_link& l : plan.restrictions) {
       ASSERT_EQ(before.key(l.fine), after.key(l.coarse).child(l.octant));
-      ASSERT_EQ(l.cells, ~std::uint64_t{0});
+      ASSERT_EQ(l.cells, octant_set::all());
       ++eighths[std::size_t(l.coarse)];
       used[std::size_t(l.fine)] += 8;
     }
     for (const level_link& l : plan.prolongations) {
       ASSERT_EQ(after.key(l.fine), before.key(l.coarse).child(l.octant));
-      ASSERT_EQ(l.cells, ~std::uint64_t{0});
+      ASSERT_EQ(l.cells, octant_set::all());
       eighths[std::size_t(l.fine)] += 8;
       ++used[std::size_t(l.coarse)];
     }

@@ -130,11 +130,8 @@ class plan_check {
   /// Calls function(coarse cell) for the cells of a link.
   template <class Function>
   void for_cells(const level_link& l, const Function& function) const {
-    for_box(0, 3, [&](triple c) {
-      if ((l.cells >> (c.x + 4 * c.y + 16 * c.z) & 1u) != 0)
-        function(triple{c.x + 4 * (l.octant & 1), c.y + 4 * (l.octant >> 1 & 1),
-                        c.z + 4 * (l.octant >> 2)});
-    });
+    for (int k = 0; k < cells_per_octant; ++k)
+      if (l.cells.contains(k)) function(coarse_cell(l.octant, k));
   }
   void check_prolongation(const level_link& l) {
     const bool slots = l.coarse >= 0 && l.coarse < m_plan.leaves && !is_restricted(l.fine) &&
@@ -307,18 +304,21 @@ TEST(transfer_plan, with_an_error_does_not_pass_the_check) {
       damage(plan);
       EXPECT_EQ(faults_of(tree, plan).count(fault), 1u) << fault;
     };
-    const auto lowest_bit = [](std::uint64_t bits) { return bits & (~bits + 1); };
+    // Flips the first cell that is in the set, or is not.
+    const auto flip_first = [](octant_set& cells, bool contained) {
+      int k = 0;
+      while (cells.contains(k) != contained) ++k;
+      cells.words[k / 64] ^= std::uint64_t{1} << k % 64;
+    };
     for (auto list : {&transfer_plan::restrictions, &transfer_plan::prolongations}) {
       for (const std::size_t k : {std::size_t{0}, (right.*list).size() / 2})
-        found("needed cell not filled",
-              [&](auto& p) { (p.*list)[k].cells ^= lowest_bit((p.*list)[k].cells); });
+        found("needed cell not filled", [&](auto& p) { flip_first((p.*list)[k].cells, true); });
       found("filled twice", [&](auto& p) { (p.*list).push_back((p.*list).front()); });
       found("needed cell not filled", [&](auto& p) { (p.*list).pop_back(); });
     }
-    const auto partial = [](const level_link& l) { return ~l.cells != 0; };
+    const auto partial = [](const level_link& l) { return l.cells != octant_set::all(); };
     const auto add_to = [&](std::vector<level_link>& links) {
-      level_link& l = *std::find_if(links.begin(), links.end(), partial);
-      l.cells |= lowest_bit(~l.cells);
+      flip_first(std::find_if(links.begin(), links.end(), partial)->cells, false);
     };
     found("restricted for no reader", [&](auto& p) { add_to(p.restrictions); });
     found("prolonged for no reader", [&](auto& p) { add_to(p.prolongations); });

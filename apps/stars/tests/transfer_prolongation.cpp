@@ -68,11 +68,8 @@ TEST(prolongation, gives_the_same_bits_in_vectors_and_cell_by_cell) {
     two_levels one(wild_state(kind, 12)), other(one);
     generator random(13);
     for (std::size_t n = 0; n < one.links.size(); ++n) {
-      std::uint64_t cells = 0;
-      for (int k = 0; k < cells_per_octant; ++k) {
-        if (random() < double(n % 5) / 4.0) cells |= std::uint64_t{1} << k;
-      }
-      one.links[n].cells = other.links[n].cells = cells;
+      one.links[n].cells = other.links[n].cells =
+          cells_where([&](int) { return random() < double(n % 5) / 4.0; });
     }
     one.prolong(theta_of_ghosts, false);
     other.prolong(theta_of_ghosts, true);
@@ -84,15 +81,14 @@ TEST(prolongation, gives_the_same_bits_in_vectors_and_cell_by_cell) {
 TEST(prolongation, writes_the_children_of_needed_cells_only) {
   for (const bool vectors : {false, true}) {
     two_levels t(turbulent(1, boundary_kind::outflow, 14));
-    for (std::size_t n = 0; n < t.links.size(); ++n)
-      t.links[n].cells = 0x8000000000000421u << n % 7;
+    for (std::size_t n = 0; n < t.links.size(); ++n) t.links[n].cells = some_cells(n);
     const std::vector<double> before = t.state;
     t.prolong(theta_of_ghosts, vectors);
     EXPECT_TRUE(std::equal(t.coarse.data.begin(), t.coarse.data.end(), t.state.begin()));
     t.for_cells([&](const level_link& link, int k) {
       for (int f = 0; f < field_count; ++f) {
         for (int c = 0; c < octant_count; ++c) {
-          ASSERT_EQ(std::isnan(t.child(link, k, c, f)), !needs(link, k)) << "cell " << k;
+          ASSERT_EQ(std::isnan(t.child(link, k, c, f)), !link.cells.contains(k)) << "cell " << k;
         }
       }
     });
@@ -107,18 +103,17 @@ TEST(prolongation, reads_the_stencils_of_needed_cells_only) {
     for (ghost_source& s : t.tables.sources) s.slot = 1 << 28;
     for (level_link& link : t.links) {  // the cells of an octant within its sub-grid
       const triple o = place_of(link.octant);
-      link.cells = 0;
-      for (int k = 0; k < cells_per_octant; ++k) {
+      link.cells = cells_where([&](int k) {
         const triple p = place_in_octant(k);
-        const auto inner = [](int at, int side) { return side == 0 ? at > 0 : at < 3; };
-        if (inner(p.x, o.x) && inner(p.y, o.y) && inner(p.z, o.z)) {
-          link.cells |= std::uint64_t{1} << k;
-        }
-      }
+        const auto inner = [](int at, int side) {
+          return side == 0 ? at > 0 : at < octant_edge - 1;
+        };
+        return inner(p.x, o.x) && inner(p.y, o.y) && inner(p.z, o.z);
+      });
     }
     t.prolong(theta_of_ghosts, vectors);
     t.for_cells([&](const level_link& link, int k) {
-      ASSERT_EQ(std::isnan(t.child(link, k, 0, field::rho)), !needs(link, k));
+      ASSERT_EQ(std::isnan(t.child(link, k, 0, field::rho)), !link.cells.contains(k));
     });
   }
 }

@@ -144,6 +144,21 @@ struct two_levels {
   }
 };
 
+/// Returns the cells k of an octant for which needed(k) holds.
+template <class F>
+octant_set cells_where(F needed) {
+  octant_set cells;
+  for (int k = 0; k < cells_per_octant; ++k)
+    if (needed(k)) cells.add(k);
+  return cells;
+}
+/// Returns some cells, other ones for each of seven links: the first, the last and a few more.
+inline octant_set some_cells(std::size_t link) {
+  return cells_where([&](int k) {
+    return k % 63 == 0 || k % cells_per_octant == int(10 + link % 7) || k % 37 == int(5 + link % 7);
+  });
+}
+
 inline constexpr boundary_kind boundaries[] = {boundary_kind::outflow, boundary_kind::reflecting,
                                                boundary_kind::periodic};
 

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "kernel/lanes.hpp"
-#include "transfer/octant_cells.hpp"
+#include "mesh/octant_cells.hpp"
 
 namespace stars {
 

@@ -9,7 +9,7 @@
 
 #include "mesh/layout.hpp"
 #include "mesh/leaf_moves.hpp"
-#include "transfer/octant_cells.hpp"
+#include "mesh/octant_cells.hpp"
 
 namespace stars {
 

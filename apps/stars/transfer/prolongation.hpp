@@ -46,7 +46,7 @@ struct prolongation {
   template <class Index>
   constexpr void operator()(Index i) const {
     const level_link link = links[i.z];
-    if (!needs(link, i.x)) return;
+    if (!link.cells.contains(i.x)) return;
     const double half_dx = frames[link.coarse].half_dx;
     coarse_cells<double> cells(*this, link, i.x);
     child_fields<double, coarse_cells<double>>{cells, theta, half_dx}.compute(

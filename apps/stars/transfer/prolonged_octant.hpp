@@ -7,9 +7,9 @@
 
 #include "kernel/lanes.hpp"
 #include "mesh/layout.hpp"
+#include "mesh/octant_cells.hpp"
 #include "transfer/cell_source.hpp"
 #include "transfer/child_fields.hpp"
-#include "transfer/octant_cells.hpp"
 
 namespace stars {
 
@@ -60,11 +60,11 @@ class octant_rows {
       for (int dy = -1; dy <= 1; ++dy) {
         const int ny = y + dy, nz = z + dz;
         if (ny < 0 || ny >= octant_edge || nz < 0 || nz >= octant_edge) continue;
-        needed |= static_cast<unsigned>(link.cells >> octant_edge * (ny + octant_edge * nz)) & 15u;
+        needed |= link.cells.row(ny, nz);
       }
     }
     const triple first = coarse_cell(link.octant, 0);
-    const bool read[3] = {(needed & 1u) != 0, needed != 0, (needed & 8u) != 0};
+    const bool read[3] = {(needed & 1u) != 0, needed != 0, (needed >> (octant_edge - 1) & 1u) != 0};
     for (int part = 0; part < 3; ++part) {
       piece& p = m_pieces[(z + 1) * row + y + 1][part];
       p = {0, kind::unread};
@@ -147,7 +147,7 @@ class prolonged_octant {
     for (int lane = 0; lane < width; ++lane) {
       const int x = (m_k + lane) % octant_rows::row, y = (m_k + lane) / octant_rows::row;
       const int cell = x + octant_edge * (y + octant_edge * m_z);
-      const bool wanted = x < octant_edge && y < octant_edge && needs(m_link, cell);
+      const bool wanted = x < octant_edge && y < octant_edge && m_link.cells.contains(cell);
       m_cells[lane] = wanted ? cell : none;
       m_first_children[lane] = 2 * (x + y * compact.row + m_z * compact.plane);
       any = any || wanted;

@@ -4,8 +4,8 @@
 #pragma once
 
 #include "mesh/layout.hpp"
+#include "mesh/octant_cells.hpp"
 #include "transfer/field_set.hpp"
-#include "transfer/octant_cells.hpp"
 
 namespace stars {
 
@@ -31,7 +31,7 @@ struct restriction {
   template <class Index>
   constexpr void operator()(Index i) const {
     const level_link link = links[i.z];
-    if (!needs(link, i.x)) return;
+    if (!link.cells.contains(i.x)) return;
     const triple p = child_cell(i.x, 0), c = coarse_cell(link.octant, i.x);
     const int f = field_of(fields, i.y);
     const double* in = from + compact_at(link.fine, f, p.x, p.y, p.z);

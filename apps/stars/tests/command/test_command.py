@@ -4,39 +4,20 @@ that the verification must detect. The environment variable STARS holds the path
 
 import filecmp
 import json
-import os
 import pathlib
 import resource
 import subprocess
 import sys
 
 import pytest
+from program import STARS, VERIFY, last_plot, stars, verify
 
-STARS = os.environ["STARS"]
-VERIFY = pathlib.Path(__file__).parents[2] / "verify" / "verify.py"
 PROBLEMS = sorted((pathlib.Path(__file__).parents[2] / "problems").glob("*.toml"))
 
 
 def limited(kind, most):
     """Returns a function for `before` that limits a resource of the program to `most`."""
     return lambda: resource.setrlimit(kind, (most, most))
-
-
-def stars(*arguments, code=0, cwd=None, before=None):
-    command = [STARS, "--backend", "host", "--no-progress", *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=cwd, timeout=250,
-                          preexec_fn=before)
-    assert done.returncode == code, done.stdout + done.stderr
-    return done.stdout + done.stderr
-
-
-def verify(*arguments):
-    command = [sys.executable, str(VERIFY), *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=250).returncode
-
-
-def last_plot(folder):
-    return sorted(pathlib.Path(folder).glob("plt*"))[-1]
 
 
 def test_help_lists_the_options():
