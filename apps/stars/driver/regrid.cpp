@@ -21,13 +21,14 @@ struct slot_state {
   transfer_plan plan;
   std::vector<double> u;  ///< [slots][15][512]
 
-  explicit slot_state(const snapshot& s) : plan(plan_transfers(s.grid, s.boundary)), u(s.data) {
+  explicit slot_state(const snapshot& s, double weight = 0.0)
+      : plan(plan_transfers(s.grid, s.boundary)), u(s.data) {
     u.resize(std::size_t(plan.slot_count()) * compact.block);
     run_loop(
         restriction{u.data(), u.data(), plan.restrictions.data(), int(plan.restrictions.size())});
     run_loop(prolongation{u.data(), u.data(), plan.frames.data(), plan.sources.data(),
                           plan.prolongations.data(), int(plan.prolongations.size()),
-                          theta_of_ghosts, int(host_vector::size())});
+                          theta_of_ghosts, int(host_vector::size()), false, weight});
   }
 };
 
@@ -44,9 +45,9 @@ std::vector<refinement> find_marks(const snapshot& state, std::span<const refine
   return find_marks(state.grid.tree(), flags);
 }
 
-snapshot on_tree(const snapshot& state, octree next) {
+snapshot on_tree(const snapshot& state, octree next, double weight) {
   const regrid_plan plan = plan_regrid(state.grid.tree(), next);
-  const slot_state before(state);
+  const slot_state before(state, weight);
   snapshot after = state;
   after.grid = {std::move(next), state.grid.xscale()};
   after.data.resize(snapshot::size_of(after.grid));
@@ -58,7 +59,7 @@ snapshot on_tree(const snapshot& state, octree next) {
       restriction{before.u.data(), to, plan.restrictions.data(), int(plan.restrictions.size())});
   run_loop(prolongation{before.u.data(), to, before.plan.frames.data(), before.plan.sources.data(),
                         plan.prolongations.data(), int(plan.prolongations.size()),
-                        theta_of_refinement, int(host_vector::size())});
+                        theta_of_refinement, int(host_vector::size()), false, weight});
   return after;
 }
 

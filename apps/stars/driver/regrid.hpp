@@ -24,8 +24,9 @@ constexpr int steps_between_regrids(double cfl) { return static_cast<int>(2.0 / 
 
 /// Returns the state on another tree: unchanged cells, means of eight cells, or interpolated cells,
 /// by restriction and prolongation. Sums over the domain change by rounding only.
+/// `weight`: of gas beyond walls, `scheme::weight`.
 /// \throws std::invalid_argument if leaves change by more than one level
-[[nodiscard]] snapshot on_tree(const snapshot& state, octree next);
+[[nodiscard]] snapshot on_tree(const snapshot& state, octree next, double weight = 0.0);
 
 /// Changes the tree of `state` once by the rules. Returns whether it has changed.
 bool regrid(snapshot& state, std::span<const refinement_rule> rules, const level_limits& limits);

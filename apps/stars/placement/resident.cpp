@@ -452,15 +452,10 @@ class resident final : public part_simulation {
   }
   [[nodiscard]] prolongation prolong(const array& from, const level_link* links, int n, array& to,
                                      double theta, bool energy_only) const {
-    return {from.data(),
-            to.data(),
-            m_tables.frames.data(),
-            m_tables.sources.data(),
-            links,
-            n,
-            theta,
-            m_lanes_per_vector > 1 ? m_lanes_per_vector : 0,
-            energy_only};
+    const int sweep = m_lanes_per_vector > 1 ? m_lanes_per_vector : 0;
+    return prolongation{
+        from.data(), to.data(),   m_tables.frames.data(), m_tables.sources.data(), links, n, theta,
+        sweep,       energy_only, m_scheme.weight()};
   }
 
   void submit_kernels(starling::stream& queue, const ghost_fill& ghosts, const stage_kernels& k) {

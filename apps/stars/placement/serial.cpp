@@ -117,7 +117,7 @@ void serial_driver::prolong_cells(field_set fields) {
   double* u = m_live.data();
   run(prolongation{u, u, m_plan.frames.data(), m_plan.sources.data(), m_plan.prolongations.data(),
                    int(m_plan.prolongations.size()), theta_of_ghosts, width() > 1 ? width() : 0,
-                   fields == field_set::energy});
+                   fields == field_set::energy, m_scheme.weight()});
 }
 
 void serial_driver::find_fluxes() {

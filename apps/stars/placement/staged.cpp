@@ -339,7 +339,7 @@ class staged final : public part_simulation {
   }
   starling::task<> prolong(const level_link* link, const double* from, double* to) {
     run_loop(prolongation{from, to, m_plan.frames.data(), m_plan.sources.data(), link, 1,
-                          theta_of_refinement, int(host_vector::size())});
+                          theta_of_refinement, int(host_vector::size()), false, m_scheme.weight()});
     co_return;
   }
 
@@ -466,7 +466,7 @@ class staged final : public part_simulation {
     const busy_clock::piece work(m_clock_of_work);
     run_loop(prolongation{u, u, m_plan.frames.data(), m_plan.sources.data(),
                           &m_plan.prolongations[std::size_t(k)], 1, theta_of_ghosts,
-                          int(host_vector::size()), energy_only});
+                          int(host_vector::size()), energy_only, m_scheme.weight()});
   }
 
   starling::task<> run_kernels(int n, workspace& w) {

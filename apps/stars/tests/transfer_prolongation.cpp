@@ -161,6 +161,36 @@ TEST(prolongation, gives_the_density_of_the_species_in_each_child) {
   });
 }
 
+/// Fails if stencils that reach beyond a wall have the mirrored pressure without the weight of the
+/// gas between: cells at walls then have no gradient.
+TEST(prolongation, continues_the_pressure_of_gas_in_equilibrium_beyond_walls) {
+  const double weight = 0.5;
+  snapshot s = turbulent(1, boundary_kind::reflecting, 28);
+  for_each_cell(s, [&](auto u, const auto& r) {
+    for (int f = 0; f < field_count; ++f) u(f) = f < field::species && f > 0 ? 0.0 : 1.0;
+    u(field::tau) = 1.0;
+    u(field::egas) = 50.0 - weight * r[2];
+  });
+  for (const bool vectors : {false, true}) {
+    two_levels t(s);
+    prolongation kernel = t.kernel(theta_of_ghosts, vectors);
+    const auto worst = [&] {
+      double most = 0.0;
+      run_loop(kernel, vectors);
+      t.for_cells([&](const level_link& link, int k) {
+        for (int c = 0; c < octant_count; ++c) {
+          const double expected = 50.0 - weight * t.position(link, k, c)[2];
+          most = std::fmax(most, std::fabs(t.child(link, k, c, field::egas) - expected));
+        }
+      });
+      return most;
+    };
+    EXPECT_NEAR(worst(), weight * s.grid.dx() / 4.0, 1e-12) << "no gradient at the walls";
+    kernel.weight = weight;
+    EXPECT_LT(worst(), 1e-4);  // the upper wall is right to second order
+  }
+}
+
 /// Returns the mirror image of a cell of the level n cells wide.
 triple mirrored(triple c, int axis, int n) {
   return {axis == 0 ? n - 1 - c.x : c.x, axis == 1 ? n - 1 - c.y : c.y,

@@ -43,11 +43,12 @@ constexpr double cell_centre(const subgrid_frame& in, int axis, int i) {
   return (in.lower[axis] + (2 * i + 1)) * in.half_dx;
 }
 
-/// u <- all fields of the cell `at` of the sub-grid in `slot`, as ghost_fill gives them. Without
-/// `tracer` tau is not read, as its owner may be re-setting it.
+/// u <- all fields of the cell `at` of the sub-grid in `slot`, as ghost_fill gives them. `weight`:
+/// of gas beyond walls, gravity / (gamma - 1). Without `tracer` tau is not read, as its owner may
+/// be re-setting it.
 constexpr void gather_cell(const double* state, const subgrid_frame* frames,
                            const ghost_source* sources, int slot, triple at,
-                           double (&u)[field_count], bool tracer = true) {
+                           double (&u)[field_count], double weight, bool tracer = true) {
   const cell_source c = cell_source::of(at, slot, sources);
   const double* in = state + c.offset();
   for (int f = 0; f < field_count; ++f)
@@ -58,8 +59,8 @@ constexpr void gather_cell(const double* state, const subgrid_frame* frames,
     there[a] = cell_centre(frames[c.source.slot], a, c.cell[a]);
     here[a] = cell_centre(frames[slot], a, at[a]);
   }
-  boundary_transform{c.side, {c.source.rule[0], c.source.rule[1], c.source.rule[2]}}(u, there,
-                                                                                     here);
+  const auto& rule = c.source.rule;
+  boundary_transform{c.side, {rule[0], rule[1], rule[2]}, weight}(u, there, here);
 }
 
 }  // namespace stars

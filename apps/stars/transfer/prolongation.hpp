@@ -35,6 +35,7 @@ struct prolongation {
   double theta;              ///< theta_of_ghosts or theta_of_refinement
   int sweep = 0;             ///< 0, or the lanes of the vectors that sweep
   bool energy_only = false;  ///< all fields, or egas alone
+  double weight = 0.0;       ///< of gas beyond walls: gravity / (gamma - 1), as in ghost_fill
 
   static constexpr int host_grain = 64;  ///< for sweeps: eight octants with eight lanes
 
@@ -57,7 +58,7 @@ struct prolongation {
   [[gnu::flatten]] void lanes(Index i) const {
     if (i.x != 0 || i.y != 0) return;
     const level_link& link = links[i.z];
-    prolonged_octant<V>(from, to, frames, row_of(link), link).compute(theta, energy_only);
+    prolonged_octant<V>(from, to, frames, row_of(link), link, weight).compute(theta, energy_only);
   }
 
  private:
@@ -100,7 +101,7 @@ struct prolongation {
       if (m_offset[k] != beyond) return m_p.from[m_offset[k] + f * compact.field];
       double u[field_count] = {};
       gather_cell(m_p.from, m_p.frames, m_p.row_of(m_link), m_link.coarse, neighbour(k), u,
-                  !m_p.energy_only);
+                  m_p.weight, !m_p.energy_only);
       return u[f];
     }
 

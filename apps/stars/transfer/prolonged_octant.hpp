@@ -89,9 +89,9 @@ class prolonged_octant {
   static constexpr int used = (octant_edge - 1) * octant_rows::row + octant_edge;
 
   constexpr prolonged_octant(const double* from, double* to, const subgrid_frame* frames,
-                             const ghost_source* sources, const level_link& link)
+                             const ghost_source* sources, const level_link& link, double weight)
       : m_from(from), m_to(to), m_frames(frames), m_sources(sources), m_link(link),
-        m_rows(link, sources) {}
+        m_weight(weight), m_rows(link, sources) {}
 
   /// Computes all fields of all needed cells, or egas alone.
   constexpr void compute(double theta, bool energy_only) {
@@ -172,7 +172,7 @@ class prolonged_octant {
       m_rows.copy(m_from, f, m_blocks[f - m_first], [&](triple at) {
         double u[field_count] = {};
         gather_cell(m_from, m_frames, m_sources, m_link.coarse,
-                    {first.x + at.x - 1, first.y + at.y - 1, first.z + at.z - 1}, u,
+                    {first.x + at.x - 1, first.y + at.y - 1, first.z + at.z - 1}, u, m_weight,
                     group != child_group::energy);
         return u[f];
       });
@@ -184,6 +184,7 @@ class prolonged_octant {
   const subgrid_frame* m_frames;
   const ghost_source* m_sources;
   level_link m_link;
+  double m_weight;
   octant_rows m_rows;
   int m_first = 0;                   // field of the first block
   int m_k = 0, m_z = 0;              // the first lane: its place in a plane of rows, and the plane
