@@ -188,9 +188,9 @@ TEST(nightly_sod_on_a_mesh_that_follows_it, has_the_error_of_the_uniform_mesh_wi
   const auto flow = sod_problem();
   const auto run = [&](level_limits limits) {
     snapshot s = initial_state(*flow, limits);
-    while (s.time < 0.1) {
+    while (s.time < 0.05) {
       if (limits.min < limits.max) regrid(s, flow->rules, limits);
-      s = run_block(s, scheme_for(s), 0.1);
+      s = run_block(s, scheme_for(s), 0.05);
     }
     return s;
   };
