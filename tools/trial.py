@@ -16,7 +16,8 @@ CHAOS_FILTERS = {"test_core": "*2_workers*", "test_device": "host_stream*",
                  "test_objects": "*/2_workers*:*/2_ranks_of_2_workers-*back_pressure*",
                  "test_contract": "*host_*-*under_chaos*",
                  "test_resident": "*/four_schedulers:*/two_ranks",
-                 "test_stars_app": "*bits_of_a_blast/*_2:*later_step*/*_2-*kokkos*"}
+                 "test_stars_app": "*bits_of_a_blast/*_2:*later_step*/*_2"
+                                   ":*mesh_changes/staged_2_ranks*:*change_on_2_ranks*-*kokkos*"}
 
 
 # The tests in which chaos mode can make elements migrate, within a rank and between two.

@@ -9,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include "mesh/part_cuts.hpp"
 #include "mesh/transfer_plan.hpp"
 
 namespace stars {
@@ -52,10 +53,7 @@ class part_reads {
   [[nodiscard]] const std::vector<int>& prolongations() const { return m_prolongations; }
 
   /// Returns the part that has a leaf.
-  [[nodiscard]] int owner(int leaf) const {
-    const auto next = std::upper_bound(m_first.begin(), m_first.end(), leaf);
-    return int(next - m_first.begin()) - 1;
-  }
+  [[nodiscard]] int owner(int leaf) const { return part_of(m_first, leaf); }
 
  private:
   void find_links();

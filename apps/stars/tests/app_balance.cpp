@@ -2,6 +2,7 @@
 // Parts are weighed by their times, which changes no bit of the result.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <string>
 #include <vector>
@@ -10,10 +11,10 @@
 
 #include "driver/balance.hpp"
 #include "driver/part.hpp"
-#include "driver/regrid.hpp"
 #include "objects/cluster.hpp"
 #include "placement/busy_clock.hpp"
 #include "tests/app_support.hpp"
+#include "tests/changing_trees.hpp"
 
 namespace stars::test {
 namespace {
@@ -66,20 +67,19 @@ TEST(balance_record, has_the_first_and_the_last_measured_interval) {
   EXPECT_EQ(r.moved, 3);
 }
 
-struct moving_case {
-  residency place;
+struct ranks_and_workers {
   int ranks;
   unsigned workers;
 };
-std::ostream& operator<<(std::ostream& out, const moving_case& c) {
-  return out << name_of(c.place) << "_" << c.ranks << "_ranks_of_" << c.workers;
-}
 
-class moving_parts : public testing::TestWithParam<moving_case> {
+/// Runs of several ranks whose parts are weighed.
+class moving_parts : public testing::TestWithParam<residency> {
  protected:
-  [[nodiscard]] static settings settings_with(std::vector<double> artificial) {
+  [[nodiscard]] static settings settings_for(const snapshot& first,
+                                             std::vector<double> artificial) {
     settings s;
-    s.place = GetParam().place;
+    s.numerics = scheme_for(first);
+    s.place = GetParam();
     s.balance.artificial = std::move(artificial);
     return s;
   }
@@ -87,97 +87,93 @@ class moving_parts : public testing::TestWithParam<moving_case> {
     snapshot state;
     balance_record balanced;
   };
-  /// Runs `lead`, which gets the simulation, on all ranks.
+  /// Runs `lead`, which gets the simulation.
   template <class Lead>
-  static end run(const snapshot& first, const settings& s, Lead lead) {
+  static end run(ranks_and_workers on, const snapshot& first, const settings& s, Lead lead) {
+    by_files files;
     end got;
     const auto all = [&](starling::runtime& rt) -> starling::task<int> {
-      const auto sim = co_await make_across_ranks(rt, first, s);
+      const auto sim = co_await files.make_across_ranks(rt, first, s);
       co_await lead(*sim);
-      got.state = co_await sim->gather();
+      got.state = co_await files.gather(*sim);
       got.balanced = sim->balanced();
       co_return 0;
     };
-    cluster{GetParam().ranks, GetParam().workers}.expect(0, all);
+    cluster{on.ranks, on.workers}.expect(0, all);
     return got;
   }
+
+  /// Expects the bits of the serial driver, with times that move leaves at each change.
+  static void expect_the_serial_bits(ranks_and_workers on) {
+    const changing_run& trees = changing_trees();
+    const settings s = settings_for(trees.first, violent_times);
+    const end got =
+        run(on, trees.first, s, [&](adaptive_simulation& sim) { return follow(sim, trees); });
+    EXPECT_TRUE(got.state.grid == trees.last.grid);
+    expect_same_bits(got.state, trees.last);
+    EXPECT_EQ(got.balanced.intervals, 4);
+    EXPECT_EQ(got.balanced.moved > 0, on.ranks > 1);
+  }
+
+  /// Times that differ a lot, and are in another order at each division.
+  inline static const std::vector<double> violent_times{3.0, 0.5, 9.0, 1.0, 2.0};
 };
 
-/// Times that differ a lot, and are in another order at each division.
-const std::vector<double> violent_times{3.0, 0.5, 9.0, 1.0, 2.0};
+TEST_P(moving_parts, give_the_serial_bits_of_trees_that_change_on_any_number_of_ranks) {
+  EXPECT_GT(std::min(changing_trees().refined, changing_trees().coarsened), 0);
+  for (const auto& on : {ranks_and_workers{1, 2}, {2, 2}, {4, 1}, {8, 1}})
+    expect_the_serial_bits(on);
+}
 
-TEST_P(moving_parts, give_the_serial_bits_while_the_mesh_changes) {
-  const std::vector<refinement_rule> rules = {
-      {field::rho, refinement_measure::relative_difference, 0.09}};
-  const level_limits limits{1, 3};
-  const snapshot first = on_levels(boundary_kind::periodic, 12);
-  snapshot expected = first;
-  for (int k = 0; k < 3; ++k) {
-    expected = serial(expected, scheme_for(first), 1);
-    regrid(expected, rules, limits);
-  }
-  settings s = settings_with(violent_times);
-  s.numerics = scheme_for(first);
-  const end got = run(first, s, [&](adaptive_simulation& sim) -> starling::task<> {
-    for (int k = 0; k < 3; ++k) {
-      co_await sim.step(no_limit);
-      co_await sim.finish();
-      co_await sim.regrid(rules, limits);
-    }
-  });
-  EXPECT_TRUE(got.state.grid == expected.grid);
-  expect_same_bits(got.state, expected);
-  EXPECT_EQ(got.balanced.intervals, 3);
-  EXPECT_EQ(got.balanced.moved > 0, GetParam().ranks > 1);
+TEST_P(moving_parts, give_the_serial_bits_of_trees_that_change_on_2_ranks_of_2) {
+  expect_the_serial_bits({2, 2});
 }
 
 TEST_P(moving_parts, give_the_serial_bits_on_a_mesh_that_stays) {
   snapshot first = make_blast(1);
   first.boundary = boundary_kind::periodic;
-  settings s = settings_with(violent_times);
-  s.numerics = scheme_for(first);
-  int changes = 0;
-  const end got = run(first, s, [&](adaptive_simulation& sim) -> starling::task<> {
-    for (int k = 0; k < 3; ++k) {
-      co_await sim.step(no_limit);
-      co_await sim.finish();
-      changes += co_await sim.rebalance();
-    }
-  });
-  expect_same_bits(got.state, serial(first, scheme_for(first), 3));
-  // Eight parts of eight leaves have no choice.
-  EXPECT_EQ(changes > 0, GetParam().ranks > 1 && GetParam().ranks < 8);
-  EXPECT_EQ(got.balanced.moved > 0, changes > 0);
+  const settings s = settings_for(first, violent_times);
+  const snapshot expected = serial(first, scheme_for(first), 3);
+  for (const auto& on : {ranks_and_workers{1, 2}, {2, 2}, {4, 1}, {8, 1}}) {
+    int changes = 0;
+    const end got = run(on, first, s, [&](adaptive_simulation& sim) -> starling::task<> {
+      for (int k = 0; k < 3; ++k) {
+        co_await sim.step(no_limit);
+        co_await sim.finish();
+        changes += co_await sim.rebalance();
+      }
+    });
+    expect_same_bits(got.state, expected);
+    // Eight parts of eight leaves have no choice.
+    EXPECT_EQ(changes > 0, on.ranks > 1 && on.ranks < 8);
+    EXPECT_EQ(got.balanced.moved > 0, changes > 0);
+  }
 }
 
 TEST_P(moving_parts, are_measured) {
   const snapshot first = make_blast(1);
-  settings s = settings_with({});
-  s.numerics = scheme_for(first);
-  const end got = run(first, s, [&](adaptive_simulation& sim) -> starling::task<> {
-    co_await sim.step(no_limit);
-    co_await sim.finish();
-    static_cast<void>(co_await sim.rebalance());
-  });
+  const end got = run({4, 1}, first, settings_for(first, {}),
+                      [&](adaptive_simulation& sim) -> starling::task<> {
+                        co_await sim.step(no_limit);
+                        co_await sim.finish();
+                        static_cast<void>(co_await sim.rebalance());
+                      });
   EXPECT_EQ(got.balanced.intervals, 1);
   EXPECT_GE(got.balanced.first, 1.0);
-  EXPECT_LE(got.balanced.first, GetParam().ranks);
+  EXPECT_LE(got.balanced.first, 4.0);
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    of, moving_parts,
-    testing::Values(moving_case{residency::staged, 1, 2}, moving_case{residency::staged, 2, 2},
-                    moving_case{residency::staged, 4, 1}, moving_case{residency::staged, 8, 1},
-                    moving_case{residency::resident, 2, 2}, moving_case{residency::resident, 4, 1}),
-    [](const auto& info) { return testing::PrintToString(info.param); });
+INSTANTIATE_TEST_SUITE_P(of, moving_parts, testing::Values(residency::staged, residency::resident),
+                         [](const auto& info) { return std::string(name_of(info.param)); });
 
-TEST(moving_parts, stay_without_balance) {
+TEST(parts, stay_without_balance) {
   const snapshot first = make_blast(1);
   settings s;
   s.numerics = scheme_for(first);
-  s.balance = {balance_kind::none, violent_times};
+  s.balance = {balance_kind::none, {3.0, 0.5}};
+  by_files files;
   cluster{2, 1}.expect(0, [&](starling::runtime& rt) -> starling::task<int> {
-    const auto sim = co_await make_across_ranks(rt, first, s);
+    const auto sim = co_await files.make_across_ranks(rt, first, s);
     co_await sim->step(no_limit);
     co_await sim->finish();
     EXPECT_FALSE(co_await sim->rebalance());

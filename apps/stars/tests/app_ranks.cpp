@@ -9,11 +9,11 @@
 #include <starling/objects.hpp>
 
 #include "driver/part.hpp"
-#include "driver/regrid.hpp"
 #include "objects/cluster.hpp"
 #include "placement/serial.hpp"
 #include "problems/problems.hpp"
 #include "tests/app_support.hpp"
+#include "tests/changing_trees.hpp"
 
 namespace stars::test {
 namespace {
@@ -110,43 +110,30 @@ class ranks : public testing::TestWithParam<ranks_case> {
 TEST_P(ranks, give_the_serial_bits_of_a_blast) { expect_the_serial_bits(make_blast(1), 3); }
 
 TEST_P(ranks, give_the_serial_bits_on_several_levels) {
-  for (const tree_case& c : refined_cases) {
-    const snapshot first = on_levels(c.boundary, c.seed);
+  for (const auto& [first, last] : runs_on_levels()) {
     ASSERT_GE(first.grid.subgrid_count(), GetParam().ranks);
-    expect_the_serial_bits(first, 2);
+    const end got = run(first, scheme_for(first), 2);
+    ASSERT_FALSE(got.fault) << got.fault->what();
+    expect_same_bits(got.state, last);
   }
 }
 
 /// The mesh follows the flow, as it does with the serial driver.
 TEST_P(ranks, give_the_serial_bits_while_the_mesh_changes) {
-  const bulge flow(boundary_kind::periodic);
-  const std::vector<refinement_rule> rules = {
-      {field::rho, refinement_measure::relative_difference, 0.09}};
-  const level_limits limits{1, 3};
-  snapshot expected = on_levels(boundary_kind::periodic, 12);
-  const snapshot first = expected;
-  int changes = 0;
-  for (int k = 0; k < 3; ++k) {
-    expected = serial(expected, scheme_for(first), 1);
-    changes += regrid(expected, rules, limits);
-  }
-  EXPECT_GT(changes, 1);
-  const settings s = settings_for(GetParam(), scheme_for(first));
+  const changing_run& run = changing_trees();
+  ASSERT_GE(run.first.grid.subgrid_count(), GetParam().ranks);
+  const settings s = settings_for(GetParam(), scheme_for(run.first));
   by_files files;
   snapshot got;
   const auto lead = [&](starling::runtime& rt) -> starling::task<int> {
-    const auto sim = co_await files.make_across_ranks(rt, first, s);
-    for (int k = 0; k < 3; ++k) {
-      co_await sim->step(no_limit);
-      co_await sim->finish();
-      co_await sim->regrid(rules, limits);
-    }
+    const auto sim = co_await files.make_across_ranks(rt, run.first, s);
+    co_await follow(*sim, run);
     got = co_await files.gather(*sim);
     co_return 0;
   };
   cluster{GetParam().ranks, GetParam().workers}.expect(0, lead);
-  EXPECT_TRUE(got.grid == expected.grid);
-  expect_same_bits(got, expected);
+  EXPECT_TRUE(got.grid == run.last.grid);
+  expect_same_bits(got, run.last);
 }
 
 TEST_P(ranks, give_the_serial_bits_of_a_tube) {

@@ -142,10 +142,9 @@ TEST_P(placements, give_the_serial_bits_of_a_blast) {
 }
 
 TEST_P(placements, give_the_serial_bits_on_several_levels) {
-  for (const tree_case& c : refined_cases) {
-    const snapshot first = on_levels(c.boundary, c.seed);
+  for (const auto& [first, last] : runs_on_levels()) {
     ASSERT_FALSE(first.grid.is_uniform());
-    expect_same_bits(run(first, scheme_for(first), 2), serial(first, scheme_for(first), 2));
+    expect_same_bits(run(first, scheme_for(first), 2), last);
   }
 }
 

@@ -9,6 +9,8 @@
 #include <cstring>
 #include <limits>
 #include <stdexcept>
+#include <utility>
+#include <vector>
 
 #include <starling/core.hpp>
 
@@ -109,16 +111,20 @@ inline constexpr tree_case refined_cases[] = {
 
 /// Returns such a gas on a random tree with leaves on several levels.
 inline snapshot on_levels(boundary_kind boundary, std::uint64_t seed) {
-  const bulge flow(boundary);
-  snapshot s;
-  s.grid = {random_tree(seed, boundary, 3), flow.xscale};
-  s.gamma = flow.gamma;
-  s.problem = flow.name;
-  s.boundary = boundary;
-  s.data.resize(snapshot::size_of(s.grid));
-  for (int n = 0; n < s.grid.subgrid_count(); ++n)
-    fill_subgrid(flow, s.grid.frame_of(n, boundary), &s.data[s.index(n, 0, {})]);
-  return s;
+  return initial_state(bulge(boundary), random_tree(seed, boundary, 3));
+}
+
+/// Returns such states, and the serial driver's after two steps, which it computes once.
+inline const std::vector<std::pair<snapshot, snapshot>>& runs_on_levels() {
+  static const auto made = [] {
+    std::vector<std::pair<snapshot, snapshot>> all;
+    for (const tree_case& c : refined_cases) {
+      const snapshot first = on_levels(c.boundary, c.seed);
+      all.emplace_back(first, serial(first, scheme_for(first), 2));
+    }
+    return all;
+  }();
+  return made;
 }
 
 /// The end of the serial driver's run: the fault and the state in which it was found.

@@ -98,12 +98,7 @@ TEST(marks, of_parents_are_those_of_sub_grids_in_their_place) {
   int coarsened = 0, kept = 0;
   for (const tree_case& c : tree_cases(6)) {
     const hill flow(c.boundary, c.seed % 2 == 0 ? -0.5 : 0.95, c.seed % 3 == 0 ? 0.2 : 0.5);
-    snapshot s;
-    s.grid = {random_tree(c.seed, c.boundary, 3), flow.xscale};
-    s.boundary = c.boundary;
-    s.data.resize(snapshot::size_of(s.grid));
-    for (int n = 0; n < s.grid.subgrid_count(); ++n)
-      fill_subgrid(flow, s.grid.frame_of(n, c.boundary), &s.data[s.index(n, 0, {})]);
+    const snapshot s = initial_state(flow, random_tree(c.seed, c.boundary, 3));
     const octree& tree = s.grid.tree();
     const std::vector<refinement> marks = find_marks(s, flow.rules);
     const octree coarsest = adapt(tree, std::vector<refinement>(marks.size(), refinement::coarsen));

@@ -3,7 +3,6 @@
 /// States on trees in which a part of the domain is refined once.
 #pragma once
 
-#include <utility>
 #include <vector>
 
 #include "mesh/adapt.hpp"
@@ -25,19 +24,6 @@ inline octree with_fine(fine_part part, int level, boundary_kind boundary) {
       marks[std::size_t(n)] = refinement::refine;
   }
   return adapt(coarse, marks);
-}
-
-/// Returns the initial state of a flow on a tree.
-inline snapshot state_on(octree tree, const problem& flow) {
-  snapshot s;
-  s.grid = {std::move(tree), flow.xscale};
-  s.gamma = flow.gamma;
-  s.problem = flow.name;
-  s.boundary = flow.boundary;
-  s.data.resize(snapshot::size_of(s.grid));
-  for (int n = 0; n < s.grid.subgrid_count(); ++n)
-    fill_subgrid(flow, s.grid.frame_of(n, s.boundary), &s.data[s.index(n, 0, {})]);
-  return s;
 }
 
 }  // namespace stars::test

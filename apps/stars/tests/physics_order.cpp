@@ -17,7 +17,7 @@ namespace {
 snapshot run_with_fine(fine_part part, const problem& flow, int level, double stop) {
   scheme o;
   o.gamma = flow.gamma;
-  return run_until(state_on(with_fine(part, level, flow.boundary), flow), o, stop);
+  return run_until(initial_state(flow, with_fine(part, level, flow.boundary)), o, stop);
 }
 
 double smooth_error(const problem& flow, int level, double stop) {
@@ -179,7 +179,7 @@ TEST(oblique_sod_across_levels, has_the_errors_of_both_levels_by_their_volumes) 
   EXPECT_GT(both, fine);
   scheme worse;
   worse.error.gamma = 1.7;
-  const snapshot first = state_on(with_fine(fine_part::column, 1, flow->boundary), *flow);
+  const snapshot first = initial_state(*flow, with_fine(fine_part::column, 1, flow->boundary));
   EXPECT_GT(oblique_error(run_until(first, worse, 0.1)), 0.75 * coarse + 0.25 * fine);
 }
 

@@ -21,7 +21,8 @@ STEPS = 14
 # At step 6 the mesh changes from 8 sub-grids to 36, at step 12 to 8.
 FLOW = ["--backend", "host", "--workers", 1, "--no-progress", "--problem", "blast", "--radius", 0.4,
         "--level", 2, "--min-level", 1, "--regrid-every", 2,
-        "--refine", "value(sx) > 0.5 and value(rho) < 0.8", "--plot-every", 1, "--checkpoint-every", 3]
+        "--refine", "value(sx) > 0.5 and value(rho) < 0.8", "--plot-every", 1,
+        "--checkpoint-every", 3]
 
 
 def text(words):
@@ -37,8 +38,8 @@ def undisturbed(tmp_path_factory):
     """The folder of a run of one process."""
     folder = tmp_path_factory.mktemp("undisturbed")
     report = folder / "r.json"
-    subprocess.run(text([STARS, *FLOW, "--steps", STEPS, "-o", folder, "--json", report]), check=True, timeout=250,
-                   capture_output=True)
+    subprocess.run(text([STARS, *FLOW, "--steps", STEPS, "-o", folder, "--json", report]),
+                   check=True, timeout=250, capture_output=True)
     assert json.loads(report.read_text())["metrics"]["regrids"] >= 2
     return folder
 
