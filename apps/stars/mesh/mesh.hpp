@@ -7,7 +7,6 @@
 #include <array>
 #include <cstddef>
 #include <memory>
-#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -72,12 +71,6 @@ class mesh {
   std::shared_ptr<const octree> m_tree;
   double m_xscale;
 };
-
-/// Throws std::invalid_argument unless all sub-grids of a mesh are of one level.
-inline void require_uniform(const mesh& grid, const char* who) {
-  if (!grid.is_uniform())
-    throw std::invalid_argument(std::string(who) + ": not for sub-grids of several levels yet");
-}
 
 /// The whole state between two steps, as used by drivers, output and restart.
 struct snapshot {
