@@ -88,14 +88,14 @@ TEST(levels, sums_do_not_drift_over_regrids) {
   snapshot now = first;
   generator random(9);
   int refined = 0, coarsened = 0;
-  for (int k = 0; k < 40; ++k) {
+  for (int k = 0; k < 120; ++k) {
     octree next = changed(now, random, limits);
     refined += next.leaf_count() > now.grid.subgrid_count();
     coarsened += next.leaf_count() < now.grid.subgrid_count();
     now = on_tree(now, std::move(next));
-    if (k % 10 == 0) now = run_steps(now, scheme_for(now), 1);
+    if (k % 30 == 0) now = run_steps(now, scheme_for(now), 1);
   }
-  EXPECT_GT(std::min(refined, coarsened), 10);
+  EXPECT_GT(std::min(refined, coarsened), 20);
   for (const int f : {int{field::rho}, int{field::egas}, int{field::sx}, int{field::sy},
                       int{field::sz}, field::species + 0, field::species + 1})
     EXPECT_LT(relative_drift(first, now, f), 1e-14) << f;
@@ -117,9 +117,9 @@ TEST(levels, sums_drift_without_flux_correction) {
   snapshot first = initial_state(flow, {1, 3});
   scheme o = scheme_for(first);
   o.error.fluxes_uncorrected = true;
-  const snapshot last = run_steps(first, o, 2);
-  EXPECT_GT(relative_drift(first, last, field::rho), 1e-9);
-  EXPECT_GT(relative_drift(first, last, field::egas), 1e-9);
+  const snapshot last = run_steps(first, o, 3);
+  EXPECT_GT(relative_drift(first, last, field::rho), 1e-8);
+  EXPECT_GT(relative_drift(first, last, field::egas), 1e-8);
 }
 
 TEST(levels, outflow_of_a_refined_face_is_accounted) {
