@@ -7,6 +7,7 @@
 
 #include "kernel/lanes.hpp"
 #include "mesh/layout.hpp"
+#include "mesh/level_link.hpp"
 #include "mesh/octant_cells.hpp"
 #include "transfer/cell_source.hpp"
 #include "transfer/child_fields.hpp"

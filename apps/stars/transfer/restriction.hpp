@@ -4,6 +4,7 @@
 #pragma once
 
 #include "mesh/layout.hpp"
+#include "mesh/level_link.hpp"
 #include "mesh/octant_cells.hpp"
 #include "transfer/field_set.hpp"
 
