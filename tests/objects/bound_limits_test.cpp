@@ -261,7 +261,8 @@ struct carrier : chare<carrier> {
     const detail::ticket at{
         .home_number = array.entry(0, here.to).homed[std::size_t(priority::high)] + 2,
         .priority = priority::high};
-    auto& kept = *new detail::tracked_message<carrier>(here, *new call(here, std::move(reply)), at);
+    auto& kept = *new detail::tracked_message<carrier>(here, *new call(here, std::move(reply)), at,
+                                                       detail::functions_of<carrier, call>);
     kept.queued().home = here.local->home;
     EXPECT_TRUE(element_state().tracked->order.add(kept));
   }

@@ -45,7 +45,8 @@ std::string error_of(const Forge& forge) {
 void expect_unexpected(std::uint64_t index) {
   const std::string error = error_of([index](const roamers& all, detail::job&) {
     const auto to = all[index].address();
-    auto* const m = new detail::tracked_message<roamer>(to, *new insertion(to, {}), {});
+    auto* const m = new detail::tracked_message<roamer>(to, *new insertion(to, {}), {},
+                                                        detail::functions_of<roamer, insertion>);
     m->send_copy(1);
     m->discard();
   });

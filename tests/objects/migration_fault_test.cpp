@@ -105,7 +105,7 @@ future<int> call_tracked(const element<asked>& to, Args... args) {
   EXPECT_TRUE(to.address().local->has_tracked());
   EXPECT_THROW(detail::send_specially(
                    to.address(), *new message(to.address(), std::move(reply), std::move(args)...),
-                   to.priority()),
+                   detail::functions_of<asked, message>, to.priority()),
                std::range_error);
   return answer;
 }

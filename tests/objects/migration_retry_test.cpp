@@ -71,7 +71,8 @@ struct guest : chare<guest> {
   template <class Message>
   void keep(const detail::address<guest>& here, Message& m, std::uint64_t number) {
     const detail::ticket at{.home_number = number, .priority = priority::high};
-    auto& kept = *new detail::tracked_message<guest>(here, m, at);
+    auto& kept =
+        *new detail::tracked_message<guest>(here, m, at, detail::functions_of<guest, Message>);
     kept.queued().home = here.local->home;
     EXPECT_TRUE(element_state().tracked->order.add(kept));
   }

@@ -16,7 +16,7 @@ struct discontinuity_1 {
   int count;
   double gamma;
 
-  constexpr extent range() const { return {12 * ghosted.plane, 1, count}; }
+  constexpr extent range() const { return {(edge + 4) * ghosted.plane, 1, count}; }
   template <class Index>
   constexpr void operator()(Index i) const {
     apply<double>(i.x, i.z);
@@ -56,7 +56,7 @@ struct discontinuity_2 {
 
   /// The indices of one sub-grid: a second core would have to fetch its input from this core's
   /// cache.
-  static constexpr int host_grain = pair_count * ring_rows * 16;
+  static constexpr int host_grain = pair_count * ring_rows * padded(ring_edge, 8);
 
   constexpr extent range() const { return {pitch * ring_rows, pair_count, count}; }
   template <class Index>

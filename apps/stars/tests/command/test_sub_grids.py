@@ -22,7 +22,7 @@ def cells_of(*arguments, folder):
 
 @pytest.mark.parametrize("residency", ["staged", "resident"])
 def test_sub_grids_of_16_and_of_8_give_the_same_bits(residency, tmp_path):
-    run = ["--steps", 3, "--residency", residency]
+    run = ["--steps", 8, "--residency", residency]
     large = cells_of("--sub-grid", 16, "--level", 1, *run, folder=tmp_path / "16")
     small = cells_of("--sub-grid", 8, "--level", 2, *run, folder=tmp_path / "8")
     assert large["rho"].shape == (32, 32, 32)
