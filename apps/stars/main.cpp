@@ -190,8 +190,10 @@ void fill_report(const settings& s, starling::runtime& rt, run_result& r, apps::
   if (is_adaptive(s)) {
     out.metric("sub_grids", double(r.last.grid.subgrid_count()));
     out.metric("regrids", double(r.regrids));
-    if (r.tests > 0) out.metric("regrid_ms", r.regrid_s * 1e3 / double(r.tests));
-    out.metric("regrid_share", r.regrid_s / (r.regrid_s + r.first_step_s + r.later_steps_s));
+    if (r.tests > 0) {
+      out.metric("regrid_ms", r.regrid_s * 1e3 / double(r.tests));
+      out.metric("regrid_share", r.regrid_s / (r.regrid_s + r.first_step_s + r.later_steps_s));
+    }
   }
   if (r.bytes_sent > 0.0 && r.last.step > r.first.step)
     out.metric("ghosts_sent_mb_per_step", r.bytes_sent * 1e-6 / double(r.last.step - r.first.step));

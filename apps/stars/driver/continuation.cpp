@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <new>
 #include <regex>
 #include <utility>
 
@@ -94,6 +95,8 @@ found_restart newest_restart(const fs::path& folder, std::int64_t not_before_ns)
       check_whole(file);
       found.newest = file;
       return found;
+    } catch (const std::bad_alloc&) {
+      throw;
     } catch (const std::exception& e) {
       found.unusable.emplace_back(e.what());
     }
@@ -102,7 +105,8 @@ found_restart newest_restart(const fs::path& folder, std::int64_t not_before_ns)
 }
 
 void remove_unfinished(const fs::path& folder) {
-  static const std::regex form("\\.(restart[0-9]+\\.h5|plt[0-9]*(\\.vtkhdf)?)\\..*-[0-9]+-[0-9]+");
+  static const std::regex form(
+      "\\.(restart[0-9]+\\.h5|(plt[0-9]*|unphysical)(\\.vtkhdf)?)\\..*-[0-9]+-[0-9]+");
   for (const std::string& name : names_in(folder)) {
     if (!std::regex_match(name, form)) continue;
     std::error_code ignored;  // the run can do without

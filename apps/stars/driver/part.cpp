@@ -39,6 +39,7 @@ void part::begin() {
       [&] { return first_data(m_setup.origin.chosen, initial.grid, m_mine.first, m_mine.count); });
   m_simulation = make_part(rt, std::move(initial), m_setup.numerics, m_setup.place, m_setup.staged,
                            m_setup.resident, this);
+  m_counted = busy_so_far();  // the beginning is no step
 }
 
 void part::begin_on(std::vector<node_key> leaves) {
@@ -124,6 +125,12 @@ task<> part::regrid(std::vector<refinement_rule> rules, level_limits limits,
   sort_by_part(all);
   const octree& tree = m_setup.start.grid.tree();
   octree next = adapt(tree, find_marks(tree, flags_of(all)), limits);
+  if (next.leaf_count() < m_parts)
+    throw starling::option_error(
+        fmt::format("the mesh has become so coarse that its {} sub-grids cannot be divided among "
+                    "{} ranks; give "
+                    "a higher --min-level than {}, or start fewer ranks",
+                    next.leaf_count(), m_parts, limits.min));
   co_await divide_again(std::move(next), seconds_of(all), std::move(done));
 }
 

@@ -360,9 +360,11 @@ class command_line {
 
 settings read_settings(int argc, char** argv) {
   settings s;
+  std::vector<char*> all(argv, argv + argc);  // `parse` removes the runtime's options
+  all.push_back(nullptr);
   s.runtime = starling::runtime_options::parse(argc, argv);
   command_line(s).parse(argc, argv);
-  run_program_of(s.sub_grid, argv);
+  run_program_of(s.sub_grid, all.data());
   return s;
 }
 

@@ -2,6 +2,7 @@
 #include "mesh/leaf_flags.hpp"
 
 #include <algorithm>
+#include <cassert>
 
 namespace stars {
 namespace {
@@ -28,7 +29,9 @@ class marker {
   }
   /// Returns whether a cell of a cube of `size` cells, in the two layers at one of its faces, is
   /// flagged.
-  static bool any_at_face(const std::uint8_t* rows, int size, int axis, int side) {
+  template <class Row>
+  static bool any_at_face(const Row* rows, int size, int axis, int side) {
+    assert(size <= 8 * int(sizeof(Row)));
     const auto near = [&](int i) { return side == 0 ? i < 2 : i >= size - 2; };
     const unsigned layers = axis != 0 ? ~0u : side == 0 ? 3u : 3u << (size - 2);
     for (int k = 0; k < size * size; ++k) {

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <span>
+#include <type_traits>
 #include <vector>
 
 #include "mesh/adapt.hpp"
@@ -20,10 +21,12 @@ struct leaf_flags {
   static constexpr int rows = band_edge * band_edge;       ///< (y + 2) + 12 (z + 2)
   static constexpr int coarse_edge = edge / 2;
 
+  using row_bits = std::conditional_t<(edge > 8), std::uint16_t, std::uint8_t>;
+
   /// By row: whether a rule applies in one of its cells, -2 … 9. Cells beyond edges and vertices
   /// are not tested.
   std::uint8_t band[rows];
-  std::uint8_t own[edge * edge];                   ///< by row y + 8z of the leaf: bit x
+  row_bits own[edge * edge];                       ///< by row y + 8z of the leaf: bit x
   std::uint8_t coarse[coarse_edge * coarse_edge];  ///< the same for the means of 8 cells, 4^3
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "mesh/part_cuts.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <numeric>
@@ -23,21 +24,24 @@ std::vector<int> origins(const division_input& in) {
 }
 
 bool are_measured(std::span<const double> seconds, std::size_t parts) {
-  constexpr double most = 1e8;  // so that sums of nanoseconds fit into 64 bits
   return seconds.size() == parts && std::all_of(seconds.begin(), seconds.end(), [](double s) {
-           return s > 0.0 && s < most;  // false for NaN
+           return s > 0.0 && std::isfinite(s);
          });
 }
 
-/// Returns the cost of a leaf of each present part in whole nanoseconds, at least 1.
+/// Returns the cost of a leaf of each present part, at least 1. The dearest leaf has 2^20, so that
+/// sums over all leaves fit into 64 bits, times the number of parts, too.
 weights_of_leaves costs_of_parts(const division_input& in, std::span<const double> seconds) {
   weights_of_leaves costs(in.now.size(), 1);
   if (!are_measured(seconds, costs.size())) return costs;
+  std::vector<double> each(costs.size());
   for (std::size_t p = 0; p < costs.size(); ++p) {
     const int end = p + 1 < costs.size() ? in.now[p + 1] : in.leaves_now;
-    const double each = seconds[p] * 1e9 / double(end - in.now[p]);
-    costs[p] = std::max<std::int64_t>(1, std::llround(each));
+    each[p] = seconds[p] / double(end - in.now[p]);
   }
+  const double most = *std::max_element(each.begin(), each.end());
+  for (std::size_t p = 0; p < costs.size(); ++p)
+    costs[p] = std::max<std::int64_t>(1, std::llround(each[p] / most * 0x1p20));
   return costs;
 }
 

@@ -34,7 +34,7 @@ struct test_leaves {
       if (!is_beyond(x)) own |= unsigned{applies} << x;
     }
     to.band[i.x] = static_cast<std::uint8_t>(band);
-    if (sides == 0) to.own[y + edge * z] = static_cast<std::uint8_t>(own);
+    if (sides == 0) to.own[y + edge * z] = static_cast<leaf_flags::row_bits>(own);
     if (i.x < octant_edge * octant_edge) to.coarse[i.x] = coarse_row(leaf, i.x);
   }
 

@@ -39,6 +39,13 @@ def test_a_mesh_of_sub_grids_of_16_follows_the_flow(tmp_path):
     assert record["metrics"]["sub_grids"] == 64 - 8 + 64
 
 
+def test_options_of_the_runtime_reach_the_program_for_sub_grids_of_16(tmp_path):
+    said = stars("--sub-grid", 16, "--level", 1, "--steps", 1, "--starling-workers", 3,
+                 "--no-plots", "--no-restart-file", "-o", tmp_path)
+    assert "8 sub-grids" in said
+    assert " 3 workers" in said
+
+
 def test_the_program_for_sub_grids_of_16_must_lie_beside_stars(tmp_path):
     alone = shutil.copy(STARS, tmp_path)
     done = subprocess.run([alone, "--sub-grid", "16"], capture_output=True, text=True, timeout=60)
