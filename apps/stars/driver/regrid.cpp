@@ -34,12 +34,16 @@ struct slot_state {
 
 }  // namespace
 
-std::vector<refinement> find_marks(const snapshot& state, std::span<const refinement_rule> rules) {
-  const slot_state slots(state);
+std::vector<refinement> find_marks(const snapshot& state, std::span<const refinement_rule> rules,
+                                   double weight) {
+  const slot_state slots(state, weight);
   std::vector<leaf_flags> flags(std::size_t(slots.plan.leaves));
   std::vector<double> u(ghosted.block);
   for (int n = 0; n < slots.plan.leaves; ++n) {
-    run_loop(ghosts_of(slots.u.data(), slots.plan.view(), n, int(host_vector::size()), u.data()));
+    ghost_fill ghosts =
+        ghosts_of(slots.u.data(), slots.plan.view(), n, int(host_vector::size()), u.data());
+    ghosts.weight = weight;
+    run_loop(ghosts);
     run_loop(test_leaves{u.data(), rules.data(), &flags[std::size_t(n)], int(rules.size()), 1});
   }
   return find_marks(state.grid.tree(), flags);
@@ -73,10 +77,11 @@ bool regrid(snapshot& state, std::span<const refinement_rule> rules, const level
 
 first_tree refine_first_tree(const problem& flow, const level_limits& limits, int enough) {
   require(limits.min >= 0 && limits.min <= limits.max, "min-level must be 0 to the level");
+  const double weight = flow.gravity / (flow.gamma - 1.0);
   first_tree first{octree::uniform(limits.min, flow.boundary), limits.max - limits.min};
   while (first.rounds > 0 && first.tree.leaf_count() < enough) {
     const snapshot state = initial_state(flow, first.tree);
-    octree next = adapt(first.tree, find_marks(state, flow.rules), limits);
+    octree next = adapt(first.tree, find_marks(state, flow.rules, weight), limits);
     first.rounds = next == first.tree ? 0 : first.rounds - 1;
     first.tree = std::move(next);
   }

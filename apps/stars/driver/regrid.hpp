@@ -18,13 +18,15 @@ namespace stars {
 /// layers of cells around it that the rules test.
 constexpr int steps_between_regrids(double cfl) { return static_cast<int>(2.0 / cfl + 0.5); }
 
-/// Returns the marks of all leaves by the rules of a problem.
+/// Returns the marks of all leaves by the rules of a problem. `weight`: of gas beyond walls,
+/// `scheme::weight`.
 [[nodiscard]] std::vector<refinement> find_marks(const snapshot& state,
-                                                 std::span<const refinement_rule> rules);
+                                                 std::span<const refinement_rule> rules,
+                                                 double weight = 0.0);
 
 /// Returns the state on another tree: unchanged cells, means of eight cells, or interpolated cells,
 /// by restriction and prolongation. Sums over the domain change by rounding only.
-/// `weight`: of gas beyond walls, `scheme::weight`.
+/// `weight`: as for `find_marks`.
 /// \throws std::invalid_argument if leaves change by more than one level
 [[nodiscard]] snapshot on_tree(const snapshot& state, octree next, double weight = 0.0);
 

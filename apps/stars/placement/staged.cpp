@@ -319,9 +319,14 @@ class staged final : public part_simulation {
     const std::exception_ptr failure = co_await drain();
     if (failure) std::rethrow_exception(failure);
   }
+  [[nodiscard]] ghost_fill ghosts_into(double* to, const double* from, int n) const {
+    ghost_fill ghosts = ghosts_of(from, m_plan.view(), n, int(host_vector::size()), to);
+    ghosts.weight = m_scheme.weight();
+    return ghosts;
+  }
   starling::task<> test_leaf(int n, std::span<const refinement_rule> rules, leaf_flags* flags) {
     std::vector<double> u(ghosted.block);
-    run_loop(ghosts_of(m_states[0].data(), m_plan.view(), n, int(host_vector::size()), u.data()));
+    run_loop(ghosts_into(u.data(), m_states[0].data(), n));
     run_loop(test_leaves{u.data(), rules.data(), flags, int(rules.size()), 1});
     co_return;
   }
@@ -413,10 +418,7 @@ class staged final : public part_simulation {
     const workspace_pool::loan lent = co_await m_workspaces.borrow();
     const busy_clock::piece work(m_clock_of_work);
     workspace& w = *lent;
-    ghost_fill ghosts =
-        ghosts_of(now.u, m_plan.view(), n, int(host_vector::size()), w.host_u.data());
-    ghosts.weight = m_scheme.weight();
-    run_loop(ghosts);
+    run_loop(ghosts_into(w.host_u.data(), now.u, n));
     co_await run_kernels(n, w);
     const subgrid_frame* frame = &m_plan.frames[std::size_t(n)];
     if (now.stage == 0) {

@@ -35,6 +35,20 @@ def digest(report):
     return json.loads(report.read_text())["config"]["state_fnv1a"]
 
 
+def test_meshes_beside_walls_in_gravity_do_not_depend_on_ranks_and_placement(tmp_path):
+    flow = ["--problem", "rayleigh-taylor", "--level", 3, "--min-level", 1, "--steps", 2,
+            "--regrid-every", 1, "--refine", "relative_difference(egas) > 0.05", "--no-plots",
+            "--no-restart-file"]
+    runs = [(1, "staged"), (1, "resident"), (3, "staged"), (3, "resident")]
+    for ranks, place in runs:
+        stars(ranks, *flow, "--residency", place, "-o", ".", "--json", f"{ranks}{place}.json",
+              cwd=tmp_path)
+    reports = [tmp_path / f"{ranks}{place}.json" for ranks, place in runs]
+    assert len({digest(report) for report in reports}) == 1
+    sub_grids = json.loads(reports[0].read_text())["metrics"]["sub_grids"]
+    assert 8 < sub_grids < 512
+
+
 @pytest.mark.parametrize("ranks", [2, 3])
 def test_files_have_the_data_of_one_process(ranks, tmp_path):
     for n in (1, ranks):
