@@ -3,7 +3,8 @@
 
 #include <cstddef>
 #include <cstdlib>
-#include <new>
+
+#include "replaced_new.hpp"
 
 namespace {
 constexpr int unlimited = -1;
@@ -19,42 +20,11 @@ bool is_refused() noexcept {
 namespace starling {
 void refuse_memory(bool refused) noexcept { allocations_left = refused ? 0 : unlimited; }
 void refuse_memory_after(int allocations) noexcept { allocations_left = allocations + 1; }
+
+void* memory_for_new(std::size_t bytes) noexcept {
+  return is_refused() ? nullptr : std::malloc(bytes);
+}
 }  // namespace starling
-
-// Replaces the operators of the program and of its shared libraries. All unaligned forms are
-// defined, so that none pairs with a form of another library.
-
-[[gnu::visibility("default")]] void* operator new(std::size_t bytes,
-                                                  const std::nothrow_t&) noexcept {
-  return is_refused() ? nullptr : std::malloc(bytes == 0 ? 1 : bytes);
-}
-[[gnu::visibility("default")]] void* operator new(std::size_t bytes) {
-  void* memory = operator new(bytes, std::nothrow);
-  if (memory == nullptr) throw std::bad_alloc();
-  return memory;
-}
-[[gnu::visibility("default")]] void* operator new[](std::size_t bytes) {
-  return operator new(bytes);
-}
-[[gnu::visibility("default")]] void* operator new[](std::size_t bytes,
-                                                    const std::nothrow_t& t) noexcept {
-  return operator new(bytes, t);
-}
-[[gnu::visibility("default")]] void operator delete(void* memory) noexcept { std::free(memory); }
-[[gnu::visibility("default")]] void operator delete[](void* memory) noexcept { std::free(memory); }
-[[gnu::visibility("default")]] void operator delete(void* memory, std::size_t) noexcept {
-  std::free(memory);
-}
-[[gnu::visibility("default")]] void operator delete[](void* memory, std::size_t) noexcept {
-  std::free(memory);
-}
-[[gnu::visibility("default")]] void operator delete(void* memory, const std::nothrow_t&) noexcept {
-  std::free(memory);
-}
-[[gnu::visibility("default")]] void operator delete[](void* memory,
-                                                      const std::nothrow_t&) noexcept {
-  std::free(memory);
-}
 
 /// The function from which the frame pool gets its slabs.
 extern "C" [[gnu::visibility("default")]] void* aligned_alloc(std::size_t alignment,

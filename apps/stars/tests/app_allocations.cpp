@@ -3,7 +3,8 @@
 
 #include <atomic>
 #include <cstdlib>
-#include <new>
+
+#include "support/replaced_new.hpp"
 
 namespace {
 
@@ -30,38 +31,7 @@ std::size_t allocation_record::largest() const noexcept {
 
 }  // namespace stars::test
 
-// Replaces the operators of the program and of its shared libraries. All unaligned forms are
-// defined, so that none pairs with a form of another library.
-
-[[gnu::visibility("default")]] void* operator new(std::size_t bytes,
-                                                  const std::nothrow_t&) noexcept {
+void* starling::memory_for_new(std::size_t bytes) noexcept {
   record(bytes);
-  return std::malloc(bytes == 0 ? 1 : bytes);
-}
-[[gnu::visibility("default")]] void* operator new(std::size_t bytes) {
-  void* memory = operator new(bytes, std::nothrow);
-  if (memory == nullptr) throw std::bad_alloc();
-  return memory;
-}
-[[gnu::visibility("default")]] void* operator new[](std::size_t bytes) {
-  return operator new(bytes);
-}
-[[gnu::visibility("default")]] void* operator new[](std::size_t bytes,
-                                                    const std::nothrow_t& t) noexcept {
-  return operator new(bytes, t);
-}
-[[gnu::visibility("default")]] void operator delete(void* memory) noexcept { std::free(memory); }
-[[gnu::visibility("default")]] void operator delete[](void* memory) noexcept { std::free(memory); }
-[[gnu::visibility("default")]] void operator delete(void* memory, std::size_t) noexcept {
-  std::free(memory);
-}
-[[gnu::visibility("default")]] void operator delete[](void* memory, std::size_t) noexcept {
-  std::free(memory);
-}
-[[gnu::visibility("default")]] void operator delete(void* memory, const std::nothrow_t&) noexcept {
-  std::free(memory);
-}
-[[gnu::visibility("default")]] void operator delete[](void* memory,
-                                                      const std::nothrow_t&) noexcept {
-  std::free(memory);
+  return std::malloc(bytes);
 }

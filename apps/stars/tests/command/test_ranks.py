@@ -10,10 +10,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from program import STARS, VERIFY
 
-STARS = os.environ["STARS"]
 STARLING = os.environ.get("STARLING")
-VERIFY = Path(__file__).parents[2] / "verify" / "verify.py"
 REFINED = ["--level", 3, "--min-level", 0, "--steps", 2]
 
 pytestmark = pytest.mark.skipif(STARLING is None, reason="this Starling knows one rank only")
