@@ -366,6 +366,7 @@ starling::task<int> conclude(const settings& s, starling::runtime& rt, adaptive_
   r.after = co_await sim.record();
   r.aggregated = sim.aggregated();
   r.bytes_sent = sim.bytes_sent();
+  r.balanced = sim.balanced();
   apps::report out("stars");
   fill_config(s, rt, out);
   fill_report(s, rt, r, out);
@@ -397,7 +398,6 @@ starling::task<int> run_in(settings& s, starling::runtime& rt) {
     co_await tell_fault(s, *sim, *fault);
     co_return apps::exit_failed;
   }
-  r.balanced = sim->balanced();
   co_return co_await conclude(s, rt, *sim, r);
 }
 

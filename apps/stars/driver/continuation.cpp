@@ -45,7 +45,7 @@ std::int64_t written_at(const fs::path& file) {
 
 /// Reads all of a file. Throws if it is not whole.
 void check_whole(const fs::path& file) {
-  constexpr int most = 64;  // leaves at a time: 4 MB
+  constexpr int most = 64 * 512 / cells_per_subgrid;  // leaves at a time: 4 MB
   const int leaves = read_restart_header(file).state.grid.subgrid_count();
   for (int first = 0; first < leaves; first += most)
     static_cast<void>(read_restart_part(file, first, std::min(most, leaves - first)));

@@ -36,10 +36,10 @@ struct found_restart {
 /// restart files and plots. No other process may write there.
 void remove_unfinished(const std::filesystem::path& folder);
 
-/// Chooses the restart file of a run, before `first_state`. A job that was started again continues
+/// Chooses the restart file of a run, before `begin_run`. A job that was started again continues
 /// from the newest file that it has written itself, whatever `--restart` says; before its first one
-/// it begins as at its first start. `--restart latest` is the newest file of the folder, or a new
-/// run if there is none. Prints what it has chosen and what it could not use.
+/// it begins as at its first start. `--restart latest` is the file of the highest step in the
+/// folder, or a new run if there is none. Prints what it has chosen and what it could not use.
 /// @throws starling::option_error if there are files for `--restart latest` and none is whole
 void choose_restart(settings& s, const launched_job& job);
 

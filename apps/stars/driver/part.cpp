@@ -148,7 +148,8 @@ task<> part::divide_again(octree next, std::vector<double> seconds,
                           starling::callback<part_outcome> done) {
   const octree& tree = m_setup.start.grid.tree();
   regrid_plan plan = plan_regrid(tree, next);
-  const division_input in{plan, next.leaf_count(), m_first, tree.leaf_count()};
+  const std::vector<int> from = origins_of(plan, next.leaf_count());
+  const division_input in{from, m_first, tree.leaf_count()};
   part_outcome outcome;
   outcome.changed = !(next == tree);
   outcome.imbalance = imbalance_of(seconds);
@@ -164,7 +165,7 @@ task<> part::divide_again(octree next, std::vector<double> seconds,
 std::vector<int> part::cuts_of(const division_input& in, std::span<const double> seconds,
                                bool changed) const {
   if (m_setup.balance.kind == balance_kind::time) return next_parts(in, seconds);
-  return changed ? equal_parts(in.leaves, m_parts) : m_first;
+  return changed ? equal_parts(int(in.from.size()), m_parts) : m_first;
 }
 
 /// Sends leaves to the parts that have them next, receives those from other parts meanwhile, and
@@ -267,36 +268,14 @@ starling::borrow_wait<double> part::borrow(std::size_t n, std::size_t size, star
 
 namespace {
 
-/// Waits for all answers. Returns their results. @throws the first error
-template <class T>
-task<std::vector<T>> all_of(std::vector<future<T>> answers) {
-  std::vector<T> results;
-  std::exception_ptr failure;
-  for (future<T>& answer : answers) try {
-      results.push_back(co_await std::move(answer));
-    } catch (...) {
-      if (!failure) failure = std::current_exception();
-    }
-  if (failure) std::rethrow_exception(failure);
-  co_return results;
-}
-task<> all_of(std::vector<future<>> answers) {
-  std::exception_ptr failure;
-  for (future<>& answer : answers) try {
-      co_await std::move(answer);
-    } catch (...) {
-      if (!failure) failure = std::current_exception();
-    }
-  if (failure) std::rethrow_exception(failure);
-}
-
 class across_ranks final : public adaptive_simulation {
-  /// Calls a function of each part at the same time. Returns their results, by part.
+  /// Calls a function of each part at the same time. Returns their results, by part, after all of
+  /// them have answered. @throws the error of the lowest part
   template <auto Entry, class... Args>
   auto each(Args... args) {
     std::vector<decltype(m_parts[0].template call<Entry>(args...))> answers;
     for (int p = 0; p < m_count; ++p) answers.push_back(m_parts[p].template call<Entry>(args...));
-    return all_of(std::move(answers));
+    return starling::when_all(std::move(answers));
   }
 
  public:

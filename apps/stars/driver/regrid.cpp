@@ -40,10 +40,8 @@ std::vector<refinement> find_marks(const snapshot& state, std::span<const refine
   std::vector<leaf_flags> flags(std::size_t(slots.plan.leaves));
   std::vector<double> u(ghosted.block);
   for (int n = 0; n < slots.plan.leaves; ++n) {
-    ghost_fill ghosts =
-        ghosts_of(slots.u.data(), slots.plan.view(), n, int(host_vector::size()), u.data());
-    ghosts.weight = weight;
-    run_loop(ghosts);
+    run_loop(ghosts_of(slots.u.data(), slots.plan.view(), n, int(host_vector::size()), u.data(),
+                       false, weight));
     run_loop(test_leaves{u.data(), rules.data(), &flags[std::size_t(n)], int(rules.size()), 1});
   }
   return find_marks(state.grid.tree(), flags);

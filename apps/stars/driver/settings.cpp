@@ -277,8 +277,8 @@ class command_line {
                "steps between restart files; 0: last", count, group);
     m_app
         .add_option("--restart", s.restart_from,
-                    "continue from this restart file; latest: from the newest one in the output "
-                    "folder, if there is one")
+                    "continue from this restart file; latest: from that of the highest step in the "
+                    "output folder, if there is one")
         ->check(CLI::ExistingFile | CLI::IsMember({"latest"}))
         ->group(group);
     m_app.add_flag("!--no-restart-file", s.write_restart, "write no restart file")->group(group);

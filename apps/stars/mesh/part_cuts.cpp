@@ -13,16 +13,6 @@ namespace {
 
 using weights_of_leaves = std::vector<std::int64_t>;
 
-/// Returns for each leaf of the next tree the first leaf that it is made of.
-std::vector<int> origins(const division_input& in) {
-  std::vector<int> from(std::size_t(in.leaves), 0);
-  for (const auto& [old, leaf] : in.plan.copies) from[std::size_t(leaf)] = old;
-  for (const level_link& link : in.plan.restrictions)
-    if (link.octant == 0) from[std::size_t(link.coarse)] = link.fine;
-  for (const level_link& link : in.plan.prolongations) from[std::size_t(link.fine)] = link.coarse;
-  return from;
-}
-
 bool are_measured(std::span<const double> seconds, std::size_t parts) {
   return seconds.size() == parts && std::all_of(seconds.begin(), seconds.end(), [](double s) {
            return s > 0.0 && std::isfinite(s);
@@ -46,7 +36,7 @@ weights_of_leaves costs_of_parts(const division_input& in, std::span<const doubl
 }
 
 /// Returns the cuts at the same places of the domain.
-std::vector<int> carried(std::span<const int> now, const std::vector<int>& from) {
+std::vector<int> carried(std::span<const int> now, std::span<const int> from) {
   std::vector<int> next;
   for (const int first : now)
     next.push_back(int(std::lower_bound(from.begin(), from.end(), first) - from.begin()));
@@ -67,23 +57,30 @@ std::int64_t heaviest(const weights_of_leaves& weights, const std::vector<int>& 
 
 }  // namespace
 
+std::vector<int> origins_of(const regrid_plan& plan, int leaves) {
+  std::vector<int> from(std::size_t(leaves), 0);
+  for (const auto& [old, leaf] : plan.copies) from[std::size_t(leaf)] = old;
+  for (const level_link& link : plan.restrictions)
+    if (link.octant == 0) from[std::size_t(link.coarse)] = link.fine;
+  for (const level_link& link : plan.prolongations) from[std::size_t(link.fine)] = link.coarse;
+  return from;
+}
+
 std::vector<int> next_parts(const division_input& in, std::span<const double> seconds,
                             double tolerance) {
-  const std::vector<int> from = origins(in);
   const weights_of_leaves costs = costs_of_parts(in, seconds);
   weights_of_leaves weights;
-  for (const int old : from) weights.push_back(costs[std::size_t(part_of(in.now, old))]);
+  for (const int old : in.from) weights.push_back(costs[std::size_t(part_of(in.now, old))]);
   std::vector<int> best = divide(weights, int(in.now.size()));
-  std::vector<int> stay = carried(in.now, from);
+  std::vector<int> stay = carried(in.now, in.from);
   const auto now = double(heaviest(weights, stay)), then = double(heaviest(weights, best));
   return now >= 0.0 && now <= (1.0 + tolerance) * then ? stay : best;
 }
 
 int count_moved(const division_input& in, std::span<const int> next) {
-  const std::vector<int> from = origins(in);
   int moved = 0;
-  for (int leaf = 0; leaf < in.leaves; ++leaf)
-    moved += part_of(in.now, from[std::size_t(leaf)]) != part_of(next, leaf);
+  for (int leaf = 0; leaf < int(in.from.size()); ++leaf)
+    moved += part_of(in.now, in.from[std::size_t(leaf)]) != part_of(next, leaf);
   return moved;
 }
 

@@ -18,12 +18,15 @@ namespace stars {
          1;
 }
 
-/// The next tree as the leaves of the present one see it, and the present parts.
+/// Returns for each leaf of the next tree, which has `leaves`, the first leaf of the present tree
+/// that it is made of.
+[[nodiscard]] std::vector<int> origins_of(const regrid_plan& plan, int leaves);
+
+/// The leaves of the next tree, which may be the present one, and the present parts.
 struct division_input {
-  const regrid_plan& plan;   ///< from the present tree to the next one, which may be the same
-  int leaves;                ///< of the next tree
-  std::span<const int> now;  ///< first leaf of each part of the present tree
-  int leaves_now;            ///< of the present tree
+  std::span<const int> from;  ///< `origins_of` the leaves of the next tree
+  std::span<const int> now;   ///< first leaf of each part of the present tree
+  int leaves_now;             ///< of the present tree
 };
 
 /// Returns the first leaf of each part of the next tree. A leaf costs what one of the part that

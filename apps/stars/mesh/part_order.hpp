@@ -39,8 +39,8 @@ class part_order {
   [[nodiscard]] const std::vector<int>& halos_of(int leaf) const {
     return m_halos_of[std::size_t(leaf)];
   }
-  /// Returns the leaves whose rows of mean fluxes a halo sends, and the halos that send those of a
-  /// leaf.
+  /// `fluxes_sent` returns the leaves that have mean fluxes in the message of a halo;
+  /// `flux_halos_of`, the halos that have mean fluxes of a leaf in their messages.
   [[nodiscard]] const std::vector<int>& fluxes_sent(int halo) const {
     return m_fluxes_sent[std::size_t(halo)];
   }

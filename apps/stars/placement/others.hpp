@@ -57,8 +57,8 @@ class other_parts {
 
   /// Returns this part: its sub-grids and the cells that it reads.
   [[nodiscard]] virtual const part_plan& mine() const = 0;
-  /// Returns the clock of this part's work. A simulation whose work the runtime measures need not
-  /// use it.
+  /// Returns the clock for this part's work on the host. A resident simulation does not use it: the
+  /// runtime measures its device time.
   [[nodiscard]] virtual busy_clock& busy() = 0;
   /// Returns the worst of the verdicts of all parts.
   [[nodiscard]] virtual starling::future<verdict> agree(const verdict& mine) = 0;

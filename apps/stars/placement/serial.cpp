@@ -134,9 +134,7 @@ void serial_driver::find_fluxes() {
 }
 
 void serial_driver::compute_fluxes(int n, double* fluxes) {
-  ghost_fill ghosts = ghosts_of(m_live.data(), m_plan.view(), n, width(), m_u.data());
-  ghosts.weight = m_scheme.weight();
-  run(ghosts);
+  run(ghosts_of(m_live.data(), m_plan.view(), n, width(), m_u.data(), false, m_scheme.weight()));
   const stage_arrays arrays{m_u.data(),      m_u.data(), m_pressure.data(), m_jump.data(),
                             m_points.data(), fluxes,     m_speeds.data()};
   const subgrid_frame* frame = &m_plan.frames[static_cast<std::size_t>(n)];

@@ -320,9 +320,8 @@ class staged final : public part_simulation {
     if (failure) std::rethrow_exception(failure);
   }
   [[nodiscard]] ghost_fill ghosts_into(double* to, const double* from, int n) const {
-    ghost_fill ghosts = ghosts_of(from, m_plan.view(), n, int(host_vector::size()), to);
-    ghosts.weight = m_scheme.weight();
-    return ghosts;
+    return ghosts_of(from, m_plan.view(), n, int(host_vector::size()), to, false,
+                     m_scheme.weight());
   }
   starling::task<> test_leaf(int n, std::span<const refinement_rule> rules, leaf_flags* flags) {
     std::vector<double> u(ghosted.block);

@@ -72,7 +72,7 @@ struct ranks_and_workers {
   unsigned workers;
 };
 
-/// Runs of several ranks whose parts are weighed.
+/// Runs on several ranks that divide the leaves by measured or artificial times.
 class moving_parts : public testing::TestWithParam<residency> {
  protected:
   [[nodiscard]] static settings settings_for(const snapshot& first,

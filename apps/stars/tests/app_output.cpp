@@ -30,7 +30,7 @@ namespace fs = std::filesystem;
 using starling::task;
 using starling_test::cluster;
 
-/// Settings of a blast whose mesh has leaves on the levels from 0 to 3 at first.
+/// Settings of a blast. Its first mesh has leaves on the levels 0 to 3.
 settings refined_blast() {
   settings s;
   s.level = 3;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A run whose tree changes after each step, by the serial driver and by others.
+// A run in which the tree changes after each step. The serial driver computes what is expected.
 #pragma once
 
 #include <utility>
@@ -23,7 +23,8 @@ struct changing_run {
   int coarsened = 0;
 };
 
-/// Returns a run whose refined region moves: from 8 to 99 leaves of three levels, and to 57 of two.
+/// Returns a run in which the refined region moves. The tree has 8 leaves at first, then 99 on
+/// three levels, then 57 on two.
 inline const changing_run& changing_trees() {
   static const changing_run made = [] {
     const auto above = [](int f) {

@@ -19,11 +19,9 @@ using times = std::vector<double>;
 struct change {
   octree before, after;
   cuts now;
-  regrid_plan plan = plan_regrid(before, after);
+  std::vector<int> from = origins_of(plan_regrid(before, after), after.leaf_count());
 
-  [[nodiscard]] division_input input() const {
-    return {plan, after.leaf_count(), now, before.leaf_count()};
-  }
+  [[nodiscard]] division_input input() const { return {from, now, before.leaf_count()}; }
   [[nodiscard]] cuts next(const times& seconds) const { return next_parts(input(), seconds); }
 };
 

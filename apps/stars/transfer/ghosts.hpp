@@ -175,10 +175,10 @@ struct ghost_fill {
 };
 
 /// Returns the kernel for the sub-grid in slot `n`, which has row n of the sources, `width` lanes
-/// at a time: all fields, or only its energy.
+/// at a time: all fields, or only its energy. `weight`: of gas beyond walls, `scheme::weight`.
 inline ghost_fill ghosts_of(const double* from, const subgrid_view& at, int n, int width,
-                            double* to, bool energy_only = false) {
-  return {from, to, at.frames, at.sources_of(n), n, 1, energy_only, width > 1 ? width : 0};
+                            double* to, bool energy_only = false, double weight = 0.0) {
+  return {from, to, at.frames, at.sources_of(n), n, 1, energy_only, width > 1 ? width : 0, weight};
 }
 
 }  // namespace stars

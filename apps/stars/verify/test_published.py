@@ -45,8 +45,8 @@ def _fields(gas_at, cells=64):
 
 @pytest.fixture(scope="module")
 def plots(tmp_path_factory):
-    """Returns paths: the exact solution, uniform and with coarse cells in seven octants; one whose
-    density errs; and files for which no norms are printed."""
+    """Returns paths by name: plots of the exact solution on a uniform mesh and on one with coarse
+    cells in seven octants, a plot with wrong densities, and plots for which no norms are printed."""
     folder = tmp_path_factory.mktemp("plots")
     table = published._table(TIME + 7e-4, 1.0)
     fields = _fields(lambda x, y, z: table.fields(x, y, z, 1e-4))

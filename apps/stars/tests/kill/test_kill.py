@@ -87,7 +87,7 @@ def process_of(launcher, rank):
 
 
 class killed_job:
-    """A job whose ranks are killed when given names appear in its output folder."""
+    """A job of several ranks. Kills a rank when a file of a given name appears in its output folder."""
 
     def __init__(self, folder, ranks, options=()):
         self.report = folder / "r.json"
