@@ -40,7 +40,7 @@ struct run_of_steps {
   stars::snapshot last;
 };
 
-starling::task<run_of_steps> advance(stars::simulation& s, int steps) {
+starling::task<run_of_steps> advance(stars::part_simulation& s, int steps) {
   using clock = std::chrono::steady_clock;
   clock::time_point second_step = clock::now();
   for (int i = 0; i < steps; ++i) {
