@@ -18,7 +18,6 @@ namespace stars {
 /// ring_edge, 13, count). Or, with `sweep`, one vector for each sub-grid, range (width, 1, count):
 /// pair by pair and variable by variable, so that a variable stays in the nearest cache, and then
 /// the states, box by box. The call with x = 0 does all the work.
-/// nearest cache, and then the states, box by box. The call with x = 0 does all the work.
 struct reconstruction {
   const double* w;              ///< [count][15][14^3] from pre_reconstruction
   const double* jump;           ///< [count][13][10^3] from discontinuity_2
@@ -94,6 +93,7 @@ struct reconstruction {
     constexpr bool holds_row(int y, int z) const {
       return y + oy >= 0 && y + oy < ny && z + oz >= 0 && z + oz < nz;
     }
+    constexpr int size() const { return nx * ny * nz; }
     template <class V>
     constexpr typename ops<V>::mask lanes_from(int x) const {
       return ops<V>::lanes_between(-(x + ox), nx - (x + ox));
@@ -209,16 +209,26 @@ struct reconstruction {
   template <class V, bool Parabolic>
   constexpr void sweep_pair(const field_traits& traits, int pair, int n, double* up,
                             double* down) const {
-    sweep_fields<V, Parabolic>(traits, plan_of<V>(pair), pair, n, up, down,
-                               std::make_integer_sequence<int, field_count>());
-    finish_box<V>(traits, pair, n, up);
-    finish_box<V>(traits, opposite(pair), n, down);
+    if (traits.all_uniform()) {
+      finish_box<V, true>(traits, pair, n, up);
+      finish_box<V, true>(traits, opposite(pair), n, down);
+    } else {
+      sweep_fields<V, Parabolic>(traits, plan_of<V>(pair), pair, n, up, down,
+                                 std::make_integer_sequence<int, field_count>());
+      finish_box<V, false>(traits, pair, n, up);
+      finish_box<V, false>(traits, opposite(pair), n, down);
+    }
   }
 
   /// Properties of a variable that hold in a whole sub-grid, ghosts included.
   struct field_traits {
     bool uniform[field_count] = {};
     bool absent[field_count] = {};  ///< zero, as is its density: not stored
+    [[nodiscard]] constexpr bool all_uniform() const {
+      for (const bool same : uniform)
+        if (!same) return false;
+      return true;
+    }
   };
   template <class V>
   constexpr field_traits traits_of(int n) const {
@@ -231,10 +241,29 @@ struct reconstruction {
   template <class V, bool Parabolic, int... F>
   constexpr void sweep_fields(const field_traits& traits, const plan<V>& p, int pair, int n,
                               double* up, double* down, std::integer_sequence<int, F...>) const {
-    (static_cast<void>(
-         traits.uniform[F] ||
-         (sweep_field<V, Parabolic, F>(p, pair, n, up + F * box_size, down + F * box_size), true)),
-     ...);
+    const auto one = [&]<int Field>(std::integral_constant<int, Field>) {
+      double *const above = up + Field * box_size, *const below = down + Field * box_size;
+      if (!traits.uniform[Field]) {
+        sweep_field<V, Parabolic, Field>(p, pair, n, above, below);
+      } else if (!traits.absent[Field]) {
+        fill_box<V>(box(direction_vector(pair)).size(), upper_end<V>(Field, n), above);
+        fill_box<V>(box(direction_vector(opposite(pair))).size(), lower_end<V>(Field, n), below);
+      }
+    };
+    (one(std::integral_constant<int, F>()), ...);
+  }
+  /// Return the ends of the profiles of a uniform variable.
+  template <class V>
+  constexpr V upper_end(int f, int n) const {
+    return V(w[index_type{n} * ghosted.block + f * ghosted.field]) + V(0.0);
+  }
+  template <class V>
+  constexpr V lower_end(int f, int n) const {
+    return V(w[index_type{n} * ghosted.block + f * ghosted.field]) - V(0.0);
+  }
+  template <class V>
+  static constexpr void fill_box(int size, V value, double* to) {
+    for (int k = 0; k < size; k += ops<V>::width) ops<V>::store(to + k, value);
   }
 
   template <class V, bool Parabolic, int Field>
@@ -301,16 +330,10 @@ struct reconstruction {
     }
   }
 
-  /// The ends of one variable's profiles in a box, or their common value.
-  template <class V>
-  struct ends {
-    const double* first;
-    int moves;  ///< mask of the position in the box
-    [[gnu::always_inline]] constexpr V at(int k) const { return ops<V>::load(first + (k & moves)); }
-  };
-
-  /// Converts the ends of profiles to states, for a whole box in place.
-  template <class V>
+  /// Converts the ends of profiles to states, for a whole box in place. If all variables are
+  /// `Uniform`, their ends are not in the box; the compiler then moves what does not depend on the
+  /// position out of the loop.
+  template <class V, bool Uniform>
   [[gnu::flatten, gnu::noinline]] constexpr void finish_box(const field_traits& traits,
                                                             int direction, int n,
                                                             double* box_states) const {
@@ -318,28 +341,29 @@ struct reconstruction {
     const box b(v);
     const double plane = b.nx * b.ny, row = b.nx;
     const subgrid_frame frame = frames[n];
-    ends<V> raw[field_count];
-    alignas(64) double values[field_count][ops<V>::width];
-    for (int f = 0; f < field_count; ++f) {
-      const bool same = traits.uniform[f];
-      raw[f] = {same ? values[f] : box_states + f * box_size, same ? 0 : -1};
-      const V value = V(w[index_type{n} * ghosted.block + f * ghosted.field]), zero = V(0.0);
-      ops<V>::store(values[f], direction < pair_count ? value + zero : value - zero);
+    V ends[Uniform ? field_count : 1];
+    if constexpr (Uniform) {
+      for (int f = 0; f < field_count; ++f)
+        ends[f] = direction < pair_count ? upper_end<V>(f, n) : lower_end<V>(f, n);
     }
-    for (int k = 0; k < b.nx * b.ny * b.nz; k += ops<V>::width) {
+    for (int k = 0; k < b.size(); k += ops<V>::width) {
       double* state = box_states + k;
+      const auto get = [&](int f) {
+        if constexpr (Uniform) return ends[f];
+        return traits.absent[f] ? V(0.0) : ops<V>::load(state + f * box_size);
+      };
       const V flat = V(static_cast<double>(k)) + ops<V>::iota();
       const V z = nearest((flat - V(0.5 * (plane - 1.0))) * V(1.0 / plane));
       const V in_plane = flat - z * V(plane);
       const V y = nearest((in_plane - V(0.5 * (row - 1.0))) * V(1.0 / row));
       const V x = in_plane - y * V(row);
-      finish<V>([&](int f) { return raw[f].at(k); },
-                [&](int f, V value) {
-                  if (f >= field_count || !traits.absent[f])
-                    ops<V>::store(state + f * box_size, value);
-                },
-                point_position<V>(x - V(double(b.ox)), y - V(double(b.oy)), z - V(double(b.oz)), v,
-                                  frame));
+      finish<V>(
+          get,
+          [&](int f, V value) {
+            if (f >= field_count || !traits.absent[f]) ops<V>::store(state + f * box_size, value);
+          },
+          point_position<V>(x - V(double(b.ox)), y - V(double(b.oy)), z - V(double(b.oz)), v,
+                            frame));
     }
   }
 

@@ -60,9 +60,15 @@ struct ops<std::experimental::simd<double, Abi>> {
   }
   [[gnu::always_inline]] static bool any(const mask& m) { return std::experimental::any_of(m); }
   // Not the functions of std::experimental: they are compiled as if there were no NaN and no signed
-  // zero.
-  [[gnu::always_inline]] static V min(const V& a, const V& b) { return select(a < b, a, b); }
-  [[gnu::always_inline]] static V max(const V& a, const V& b) { return select(a > b, a, b); }
+  // zero. Not `select`: it takes two instructions, the compiler's own vectors one.
+  [[gnu::always_inline]] static V min(const V& a, const V& b) {
+    const vector x = to_vector(a), y = to_vector(b);
+    return of_vector(x < y ? x : y);
+  }
+  [[gnu::always_inline]] static V max(const V& a, const V& b) {
+    const vector x = to_vector(a), y = to_vector(b);
+    return of_vector(x > y ? x : y);
+  }
   [[gnu::always_inline]] static V abs(const V& a) { return std::experimental::abs(a); }
   [[gnu::always_inline]] static V sqrt(const V& a) { return std::experimental::sqrt(a); }
   [[gnu::always_inline]] static V exponent(const V& a) {
@@ -76,6 +82,17 @@ struct ops<std::experimental::simd<double, Abi>> {
   }
 
  private:
+  using vector [[gnu::vector_size(sizeof(V))]] = double;
+  // Not std::bit_cast, as `fixed_size_simd` is not trivially copyable.
+  [[gnu::always_inline]] static vector to_vector(const V& v) {
+    vector r;
+    v.copy_to(reinterpret_cast<double*>(&r), std::experimental::vector_aligned);
+    return r;
+  }
+  [[gnu::always_inline]] static V of_vector(const vector& v) {
+    return V(reinterpret_cast<const double*>(&v), std::experimental::vector_aligned);
+  }
+
   /// Applies f to each lane, for operations on bits, which the vector type lacks; compilers
   /// vectorise this loop.
   template <class F>
