@@ -23,6 +23,29 @@ part_plan plan_of(const part_setup& setup, std::span<const int> first_leaves, in
   return plan_part(whole, first_leaves, number);
 }
 
+/// A reduction that puts what comes from all parts together.
+struct all_parts {
+  division_of_parts operator()(division_of_parts a, division_of_parts b) const {
+    for (auto& one : b.parts) a.parts.push_back(std::move(one));
+    return a;
+  }
+};
+
+void sort_by_part(division_of_parts& all) {
+  std::sort(all.parts.begin(), all.parts.end(),
+            [](const auto& a, const auto& b) { return a.part < b.part; });
+}
+std::vector<leaf_flags> flags_of(const division_of_parts& all) {
+  std::vector<leaf_flags> flags;
+  for (const auto& one : all.parts) flags.insert(flags.end(), one.flags.begin(), one.flags.end());
+  return flags;
+}
+std::vector<double> seconds_of(const division_of_parts& all) {
+  std::vector<double> seconds;
+  for (const auto& one : all.parts) seconds.push_back(one.seconds);
+  return seconds;
+}
+
 }  // namespace
 
 part::part(const part_setup& setup, int parts)
@@ -51,9 +74,12 @@ void part::begin_on(std::vector<node_key> leaves) {
   begin();
 }
 
-task<std::vector<leaf_flags>> part::test() {
+task<> part::test(starling::callback<division_of_parts> done) {
   std::vector<refinement_rule> rules = make_problem(m_setup.origin.chosen)->rules;
-  co_return co_await m_simulation->test(std::move(rules));
+  std::vector<leaf_flags> flags = co_await m_simulation->test(std::move(rules));
+  division_of_parts own;
+  own.parts.push_back({this_index(), 0.0, std::move(flags)});
+  contribute(std::move(own), all_parts(), done);
 }
 
 task<> part::step(double longest, starling::callback<part_outcome> done) {
@@ -77,33 +103,6 @@ task<> part::finish(starling::callback<part_outcome> done) {
   if (m_account) co_await *std::exchange(m_account, std::nullopt);
   contribute(outcome, any_outcome(), done);
 }
-
-namespace {
-
-/// A reduction that puts what comes from all parts together.
-struct all_parts {
-  division_of_parts operator()(division_of_parts a, division_of_parts b) const {
-    for (auto& one : b.parts) a.parts.push_back(std::move(one));
-    return a;
-  }
-};
-
-void sort_by_part(division_of_parts& all) {
-  std::sort(all.parts.begin(), all.parts.end(),
-            [](const auto& a, const auto& b) { return a.part < b.part; });
-}
-std::vector<leaf_flags> flags_of(const division_of_parts& all) {
-  std::vector<leaf_flags> flags;
-  for (const auto& one : all.parts) flags.insert(flags.end(), one.flags.begin(), one.flags.end());
-  return flags;
-}
-std::vector<double> seconds_of(const division_of_parts& all) {
-  std::vector<double> seconds;
-  for (const auto& one : all.parts) seconds.push_back(one.seconds);
-  return seconds;
-}
-
-}  // namespace
 
 /// Returns the time of this part's work: of staged work by its clock, of resident work by the
 /// runtime, which knows what the device runs for this chare.
@@ -290,10 +289,11 @@ class across_ranks final : public adaptive_simulation {
       m_parts.measure_loads(true);
     co_await each<&part::begin>();
     for (; rounds > 0; --rounds) {
-      std::vector<leaf_flags> flags;
-      const std::vector<std::vector<leaf_flags>> parts = co_await each<&part::test>();
-      for (const auto& own : parts) flags.insert(flags.end(), own.begin(), own.end());
-      octree next = adapt(grid().tree(), find_marks(grid().tree(), flags), limits);
+      auto [done, answer] = starling::make_reply<division_of_parts>();
+      m_parts.invoke<&part::test>(done);
+      division_of_parts all = co_await std::move(answer);
+      sort_by_part(all);
+      octree next = adapt(grid().tree(), find_marks(grid().tree(), flags_of(all)), limits);
       if (next == grid().tree()) co_return;
       const std::vector<node_key> leaves(next.leaves().begin(), next.leaves().end());
       m_setup.start.grid = {std::move(next), grid().xscale()};

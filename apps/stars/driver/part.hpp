@@ -126,8 +126,9 @@ class part : public starling::chare<part>, private other_parts {
   void begin();
   /// Does the same on another tree.
   void begin_on(std::vector<node_key> leaves);
-  /// Returns the refinement tests of the part's leaves by the rules of the problem.
-  starling::task<std::vector<leaf_flags>> test();
+  /// Does the refinement tests of the part's leaves by the rules of the problem. `done` is called
+  /// with those of all parts. An error ends the run, since other parts wait for ghost cells.
+  starling::task<> test(starling::callback<division_of_parts> done);
   /// Does a step. `done` is called when all parts have done it. An error other than a fault ends
   /// the run.
   starling::task<> step(double longest, starling::callback<part_outcome> done);

@@ -65,11 +65,12 @@ snapshot on_tree(const snapshot& state, octree next, double weight) {
   return after;
 }
 
-bool regrid(snapshot& state, std::span<const refinement_rule> rules, const level_limits& limits) {
-  const std::vector<refinement> marks = find_marks(state, rules);
+bool regrid(snapshot& state, std::span<const refinement_rule> rules, const level_limits& limits,
+            double weight) {
+  const std::vector<refinement> marks = find_marks(state, rules, weight);
   octree next = adapt(state.grid.tree(), marks, limits);
   if (next == state.grid.tree()) return false;
-  state = on_tree(state, std::move(next));
+  state = on_tree(state, std::move(next), weight);
   return true;
 }
 

@@ -31,7 +31,9 @@ constexpr int steps_between_regrids(double cfl) { return static_cast<int>(2.0 / 
 [[nodiscard]] snapshot on_tree(const snapshot& state, octree next, double weight = 0.0);
 
 /// Changes the tree of `state` once by the rules. Returns whether it has changed.
-bool regrid(snapshot& state, std::span<const refinement_rule> rules, const level_limits& limits);
+/// `weight`: as for `find_marks`.
+bool regrid(snapshot& state, std::span<const refinement_rule> rules, const level_limits& limits,
+            double weight = 0.0);
 
 /// A tree for the initial state, on the way from a uniform one to one that the rules of the problem
 /// leave unchanged.

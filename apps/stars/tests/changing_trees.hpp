@@ -40,7 +40,7 @@ inline const changing_run& changing_trees() {
     for (const auto& rules : run.rules) {
       const int before = run.last.grid.subgrid_count();
       run.last = serial(run.last, numerics, 1);
-      regrid(run.last, rules, run.limits);
+      regrid(run.last, rules, run.limits, numerics.weight());
       run.refined += run.last.grid.subgrid_count() > before;
       run.coarsened += run.last.grid.subgrid_count() < before;
     }
