@@ -3,8 +3,8 @@
 # Checks that only a machine with a GPU can do: builds with the cuda preset and runs the tests that
 # need a device, compute-sanitizer, the GPU benchmarks and the Sedov application in both placements,
 # compared bit by bit with the host (needs Python with numpy).
-#   tools/gpu_check.sh [stage]...   stages: build tests memcheck racecheck bench sedov jacobi3d jacobi2d
-#                                   resident ranks osu
+#   tools/gpu_check.sh [stage]...   stages: build tests memcheck racecheck bench sedov levels jacobi3d
+#                                   jacobi2d resident ranks osu
 #   (default: all)
 #   and quick: the device tests as whole programs, in a fraction of the time of `tests`;
 #   figures: the published experiment
@@ -17,7 +17,7 @@ build=${BUILD:-build/cuda}
 jobs=${JOBS:-$(nproc)}
 mkdir -p "$out"
 stages=("$@")
-[[ ${#stages[@]} -gt 0 ]] || stages=(build tests memcheck racecheck bench sedov jacobi3d jacobi2d resident ranks osu)
+[[ ${#stages[@]} -gt 0 ]] || stages=(build tests memcheck racecheck bench sedov levels jacobi3d jacobi2d resident ranks osu)
 # Libraries in .deps/ depend on other libraries in .deps/.
 offline=$PWD/.deps/usr/lib/$(uname -m)-linux-gnu
 [[ -d $offline ]] && export LD_LIBRARY_PATH=$offline${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
@@ -128,15 +128,56 @@ stage_sedov() {
     --only launches --output "$out/sedov-verification"
 }
 
-# Checks that the reports of <program>-<kind>… have one checksum: the decomposition must not change
-# it.
+# Checks that the reports of <program>-<kind>… have one checksum, or one value of the configuration
+# <key>: the decomposition must not change it.
 one_checksum() {
   # shellcheck disable=SC2016
   NOTE='checksum' run "$1-$2-checksums" 20 "$python" -c '
 import json, sys
-found = {json.load(open(f))["config"]["checksum"] for f in sys.argv[1:]}
+key, *files = sys.argv[1:]
+found = {json.load(open(f))["config"][key] for f in files}
 print("checksum:", *found)
-assert len(found) == 1' "$out/$1-$2"*.json
+assert len(found) == 1' "${3:-checksum}" "$out/$1-$2"*.json
+}
+
+# The blast on a mesh that follows it, in sub-grids of 8³ and 16³ cells: the same bits on the host
+# and on the GPU, in all placements, on one rank and on two; then the rate beside that of a uniform
+# mesh. GPUS: the number of GPUs.
+stage_levels() {
+  local edge way level launch="$build/bin/starling launch -n 2"
+  local common="$build/bin/stars --problem blast --no-plots --no-restart-file"
+  local cuda="--backend cuda" host="--backend host" two="--workers 2"
+  for edge in 8 16; do
+    level=$((edge == 8 ? 5 : 4))
+    local small="--sub-grid $edge --level $level --min-level $((level - 4)) --steps 60"
+    local -A ways=([host]="$common $host --residency resident" [resident]="$common $cuda --residency resident"
+      [plain]="$common $cuda --residency resident --kernels plain"
+      [graphs]="$common $cuda --residency resident --graph step" [staged]="$common $cuda --residency staged"
+      [ranks]="$launch $common $cuda $two --residency resident"
+      [ranks-even]="$launch $common $cuda $two --residency resident --balance none"
+      [ranks-staged]="$launch $common $cuda $two --residency staged")
+    for way in host resident plain graphs staged ranks ranks-even ranks-staged; do
+      # shellcheck disable=SC2086 # several words
+      NOTE='cell_updates_per_s' run "levels-bits$edge-$way" 100 ${ways[$way]} $small \
+        --output "$out/levels" --json "$out/levels-bits$edge-$way.json"
+    done
+    one_checksum levels "bits$edge" state_fnv1a
+    local -A meshes=([uniform-128]="--level $((level - 1)) --steps 60"
+      [follows-256]="--level $level --min-level $((level - 3)) --steps 400"
+      [follows-512]="--level $((level + 1)) --min-level $((level - 3)) --steps 400")
+    for way in uniform-128 follows-256 follows-512; do
+      # shellcheck disable=SC2086
+      NOTE='cell_updates_per_s' run "levels-rate$edge-$way" 100 $common $cuda --residency resident \
+        --sub-grid "$edge" ${meshes[$way]} --output "$out/levels" --json "$out/levels-rate$edge-$way.json"
+    done
+  done
+  [[ ${GPUS:-1} -gt 1 ]] || return 0
+  for way in none time; do
+    # shellcheck disable=SC2086
+    NOTE='cell_updates_per_s' run "levels-rate8-follows-512-$way-gpus" 100 $launch $common $cuda $two \
+      --residency resident --level 6 --min-level 3 --steps 400 --balance "$way" --output "$out/levels" \
+      --json "$out/levels-rate8-follows-512-$way-gpus.json"
+  done
 }
 
 # Jacobi3D on a small grid, where launches dominate, and on the largest that fits into memory, where

@@ -149,8 +149,7 @@ void launcher::take_ended() {
     if (m_ranks[rank].group_lives) reap(static_cast<int>(rank));
   }
   // A rank may end because of a killed rank that the kernel is still tearing down.
-  const auto is_dying = [](const rank_state& one) { return one.running && is_exiting(one.pid); };
-  if (!m_verdict && !m_ended.empty() && std::ranges::any_of(m_ranks, is_dying)) {
+  if (!m_verdict && !m_ended.empty() && any_rank_dies()) {
     if (!m_judge_at) m_judge_at = clock::now() + exit_time;
     if (clock::now() < *m_judge_at) return;
   }
@@ -288,6 +287,11 @@ void launcher::write_what_is_left() {
 
 int launcher::running() const {
   return static_cast<int>(std::ranges::count_if(m_ranks, &rank_state::running));
+}
+
+bool launcher::any_rank_dies() const {
+  return std::ranges::any_of(
+      m_ranks, [](const rank_state& one) { return one.running && is_exiting(one.pid); });
 }
 
 bool launcher::any_group_lives() const {

@@ -121,6 +121,7 @@ class launcher final : private rendezvous_events, private control_events {
   void note_checkpoints();
   bool stop_at_checkpoint(int number);
   void look_at_request();
+  [[nodiscard]] bool loses_a_rank() const;
   void refuse_resize(const std::string& why);
   void note_stop();
   void write_what_is_left();
@@ -131,6 +132,7 @@ class launcher final : private rendezvous_events, private control_events {
   [[nodiscard]] sink& errors() { return are_same_file(1, 2) ? m_output : m_errors; }
 
   [[nodiscard]] int running() const;
+  [[nodiscard]] bool any_rank_dies() const;
   [[nodiscard]] bool any_group_lives() const;
 
   options m_options;

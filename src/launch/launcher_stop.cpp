@@ -72,22 +72,29 @@ bool launcher::stop_at_checkpoint(int number) {
   return true;
 }
 
+/// Returns whether a rank has failed or is about to end. Other ranks may know before the launcher.
+bool launcher::loses_a_rank() const { return m_verdict || !m_ended.empty() || any_rank_dies(); }
+
 /// Looks at the answer of rank 0, for which it does not wake the launcher.
 void launcher::look_at_request() {
   m_look_at.reset();
+  // A resize is not refused because of a lost rank: the ranks are started again anyway.
+  const auto refuse = [this](const std::string& why) {
+    if (!loses_a_rank() && m_stop.withdraw()) refuse_resize(why);
+  };
   switch (m_stop.state()) {
     case stop_state::stopped:
       return note_stop();
     case stop_state::failed:
       if (m_job.must_stop)
         m_stop.make();  // at the next checkpoint
-      else if (m_resize && m_stop.withdraw())
-        refuse_resize("its checkpoint could not be taken; it continues");
+      else if (m_resize)
+        refuse("its checkpoint could not be taken; it continues");
       break;
     case stop_state::wanted:
-      if (m_resize && !m_job.must_stop && clock::now() >= m_resize->until && m_stop.withdraw())
-        refuse_resize(fmt::format("it has come to no checkpoint within {} s; it continues",
-                                  m_resize->wanted.within));
+      if (m_resize && !m_job.must_stop && clock::now() >= m_resize->until)
+        refuse(fmt::format("it has come to no checkpoint within {} s; it continues",
+                           m_resize->wanted.within));
       break;
     default:
       break;

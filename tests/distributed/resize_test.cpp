@@ -132,6 +132,24 @@ TEST_F(resize, works_while_ranks_are_killed) {
   EXPECT_GE(count(end.errors, "starting the ranks again"), 1) << end.errors;
 }
 
+/// The checkpoint fails because a rank is lost, so the job is started again anyway.
+TEST_F(resize, is_granted_if_a_rank_dies_in_the_checkpoint_for_it) {
+  const std::string digest = undisturbed();
+  command one(job({"-n", "2", "--restarts", "20"}, program("dying")));
+  ASSERT_TRUE(one.wait_for(ready_on(2), 1));
+  for (int i = 0; i < 6; ++i) {
+    const int ranks = 3 + i % 2;
+    if (i == 5) let_it_end();
+    const outcome done = run(resize_line(one, ranks));
+    ASSERT_EQ(done.code, 0) << done.errors;
+    ASSERT_TRUE(one.wait_for(ready_on(ranks), 1 + i / 2));
+  }
+  const outcome end = one.finish();
+  expect_end(end, digest);
+  // The first request may come before the only checkpoint in which no rank dies.
+  EXPECT_CONTAINS(end.errors, "(restart 5 of 20)");
+}
+
 TEST_F(resize, lets_a_job_continue_that_comes_to_no_checkpoint) {
   const std::string digest = undisturbed();
   command one(job({"-n", "2", "--restarts", "1"}, program("idle")));

@@ -8,6 +8,8 @@
 //                                                start
 //     test_restart FOLDER STEPS 0 0 points FILE  stays at half of the steps, at points that ask for
 //                                                requests to stop, if FILE exists at the start
+//     test_restart FOLDER STEPS 0 0 dying FILE   the same with one checkpoint before, and the last
+//                                                rank dies in the one that is asked for
 //     test_restart FOLDER STEPS 0 0 idle FILE    comes to no point while FILE exists
 //
 // Prints a digest of all elements, which does not depend on that. With FILE it first prints the
@@ -37,6 +39,9 @@ constexpr int every = 4;
 
 /// Whether this start of the job stays at half of the steps: the same on all ranks.
 bool stays_at_half = false;
+/// Whether the last rank dies when it stores elements that stay; and whether this is that rank.
+bool last_rank_dies = false;
+bool is_last_rank = false;
 
 std::uint64_t mixed(std::uint64_t a, std::uint64_t b) {
   a = (a ^ (b + 0x9e3779b97f4a7c15u)) * 0xff51afd7ed558ccdu;
@@ -49,6 +54,8 @@ struct link : starling::chare<link> {
   explicit link(int last) : m_last(last) {}
   template <class Archive>
   void serialize(Archive& ar) {
+    if (last_rank_dies && is_last_rank && !Archive::is_reading && m_step >= m_last / 2)
+      ::kill(::getpid(), SIGKILL);
     ar(m_step, m_last, m_value);
   }
   void begin() { send(); }
@@ -61,7 +68,8 @@ struct link : starling::chare<link> {
       const std::uint64_t value = co_await when<&link::take>(m_step);
       for (int i = 0; i < 20'000; ++i) m_value = mixed(m_value + value, std::uint64_t(m_step));
       if (m_step < m_last) send();
-      if (m_step % every == 0) co_await checkpoint(std::uint64_t(m_step));
+      if (last_rank_dies ? m_step == every : m_step % every == 0)
+        co_await checkpoint(std::uint64_t(m_step));
     }
   }
   task<> resumed() { return run(); }
@@ -160,12 +168,14 @@ int main(int argc, char** argv) {
     const auto options = starling::runtime_options::parse(argc, argv);
     if (argc != 5 && argc != 7)
       throw starling::usage_error(
-          "test_restart FOLDER STEPS KILLS SEED [points|idle FILE, lose COUNT]");
+          "test_restart FOLDER STEPS KILLS SEED [points|dying|idle FILE, lose COUNT]");
     const std::string manner = argc == 7 ? argv[5] : "";
     const std::string file = argc == 7 && manner != "lose" ? argv[6] : "";
     if (manner == "lose")
       lose_folder(argv[1], std::atoi(argv[3]), std::atoi(argv[4]), std::atoi(argv[6]));
-    stays_at_half = manner == "points" && std::filesystem::exists(file);
+    stays_at_half = (manner == "points" || manner == "dying") && std::filesystem::exists(file);
+    last_rank_dies = stays_at_half && manner == "dying";
+    is_last_rank = number_of("STARLING_LAUNCH_RANK") + 1 == number_of("STARLING_LAUNCH_SIZE");
     plan_death(std::atoi(argv[3]), std::atoi(argv[4]));
     runtime rt(options);
     return starling::run(rt, lead(rt, argv[1], std::atoi(argv[2]), manner, file));
