@@ -91,7 +91,7 @@ struct two_levels {
     const int count = s.grid.subgrid_count();
     state.resize(std::size_t(9 * count) * compact.block, std::nan(""));
     for (int n = 0; n < octant_count * count; ++n) {
-      links.push_back({n / octant_count, count + n, n % octant_count, ~std::uint64_t{0}});
+      links.push_back({n / octant_count, count + n, n % octant_count, octant_set::all()});
     }
   }
   /// The kernel, for single indices or for vectors.
