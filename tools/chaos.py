@@ -44,12 +44,16 @@ def parse():
     return options
 
 
+PROGRESS_SECONDS = 60
+
+
 class plan:
     """The finished runs and the choice of the next run. Thread-safe."""
 
     def __init__(self, options):
         self.options = options
         self.deadline = time.monotonic() + options.at_most
+        self.told = time.monotonic()
         self.lock = threading.Lock()
         self.begun = {program: 0 for program in options.filters}
         self.passed = {program: 0 for program in options.filters}
@@ -90,6 +94,14 @@ class plan:
                 print(f"chaos: FAILED; repeat with\n  STARLING_CHAOS={seed} {more}{program} "
                       f"--gtest_filter='{self.options.filters[program]}'\n{outcome.output[-4000:]}",
                       flush=True)
+            if time.monotonic() > self.told + PROGRESS_SECONDS:
+                self.told = time.monotonic()
+                self.tell_progress()
+
+    def tell_progress(self):
+        parts = [f"{os.path.basename(p)} {self.done(p)} of {self.options.seeds}"
+                 + (f", {self.failed[p]} failed" if self.failed[p] else "") for p in self.begun]
+        print("chaos: " + "; ".join(parts), file=sys.stderr, flush=True)
 
 
 def run(program, seed, options):
