@@ -205,8 +205,12 @@ void job_impl::over(int status, bool regular, std::exception_ptr lost) noexcept 
 int job_impl::serve() {
   std::unique_lock lock(m_mutex);
   m_changed.wait(lock, [this] { return m_status || m_failure; });
-  if (m_failure) std::rethrow_exception(m_failure);
-  return *m_status;
+  if (!m_failure) return *m_status;
+  const std::exception_ptr failure = m_failure;
+  lock.unlock();
+  // The thread of run_ender may come too late: what still waits would be reported as a hang.
+  m_space.close_here(false);
+  std::rethrow_exception(failure);
 }
 
 void job_impl::tell_end(int status, bool regular) {
