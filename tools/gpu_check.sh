@@ -142,7 +142,7 @@ assert len(found) == 1' "${3:-checksum}" "$out/$1-$2"*.json
 
 # The blast on a mesh that follows it, in sub-grids of 8³ and 16³ cells: the same bits on the host
 # and on the GPU, in all placements, on one rank and on two; then the rate beside that of a uniform
-# mesh. GPUS: the number of GPUs.
+# mesh, with GPUS above 1 also on all GPUs.
 stage_levels() {
   local edge way level launch="$build/bin/starling launch -n 2"
   local common="$build/bin/stars --problem blast --no-plots --no-restart-file"
@@ -174,8 +174,8 @@ stage_levels() {
   [[ ${GPUS:-1} -gt 1 ]] || return 0
   for way in none time; do
     # shellcheck disable=SC2086
-    NOTE='cell_updates_per_s' run "levels-rate8-follows-512-$way-gpus" 100 $launch $common $cuda $two \
-      --residency resident --level 6 --min-level 3 --steps 400 --balance "$way" --output "$out/levels" \
+    NOTE='cell_updates_per_s' run "levels-rate8-follows-512-$way-gpus" 100 "$build/bin/starling" launch \
+      -n "$GPUS" $common $cuda $two --residency resident --level 6 --min-level 2 --steps 400 --balance "$way" --output "$out/levels" \
       --json "$out/levels-rate8-follows-512-$way-gpus.json"
   done
 }

@@ -294,6 +294,11 @@ bool launcher::any_rank_dies() const {
       m_ranks, [](const rank_state& one) { return one.running && is_exiting(one.pid); });
 }
 
+bool launcher::any_rank_is_stopped() const {
+  return std::ranges::any_of(
+      m_ranks, [](const rank_state& one) { return one.running && is_stopped(one.pid); });
+}
+
 bool launcher::any_group_lives() const {
   return std::ranges::any_of(m_ranks, &rank_state::group_lives);
 }

@@ -133,6 +133,7 @@ class launcher final : private rendezvous_events, private control_events {
 
   [[nodiscard]] int running() const;
   [[nodiscard]] bool any_rank_dies() const;
+  [[nodiscard]] bool any_rank_is_stopped() const;
   [[nodiscard]] bool any_group_lives() const;
 
   options m_options;

@@ -72,13 +72,14 @@ bool launcher::stop_at_checkpoint(int number) {
   return true;
 }
 
-/// Returns whether a rank has failed or is about to end. Other ranks may know before the launcher.
+/// Returns whether a rank has ended or is exiting. Rank 0 may see a loss before this process does.
 bool launcher::loses_a_rank() const { return m_verdict || !m_ended.empty() || any_rank_dies(); }
 
 /// Looks at the answer of rank 0, for which it does not wake the launcher.
 void launcher::look_at_request() {
   m_look_at.reset();
-  // A resize is not refused because of a lost rank: the ranks are started again anyway.
+  // Not because of a lost rank: the job then starts again with the wanted ranks, or ends, and both
+  // answer the request.
   const auto refuse = [this](const std::string& why) {
     if (!loses_a_rank() && m_stop.withdraw()) refuse_resize(why);
   };
@@ -87,8 +88,8 @@ void launcher::look_at_request() {
       return note_stop();
     case stop_state::failed:
       if (m_job.must_stop)
-        m_stop.make();  // at the next checkpoint
-      else if (m_resize)
+        m_stop.make();                              // at the next checkpoint
+      else if (m_resize && !any_rank_is_stopped())  // stopped ranks are lost, too
         refuse("its checkpoint could not be taken; it continues");
       break;
     case stop_state::wanted:

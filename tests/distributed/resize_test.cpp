@@ -146,7 +146,8 @@ TEST_F(resize, is_granted_if_a_rank_dies_in_the_checkpoint_for_it) {
   }
   const outcome end = one.finish();
   expect_end(end, digest);
-  // The first request may come before the only checkpoint in which no rank dies.
+  // Five, not six: if the first request comes before step 4, that checkpoint serves it and no rank
+  // dies.
   EXPECT_CONTAINS(end.errors, "(restart 5 of 20)");
   EXPECT_FALSE(contains(end.errors, "nothing is runnable")) << end.errors;
 }

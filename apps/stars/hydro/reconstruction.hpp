@@ -349,8 +349,10 @@ struct reconstruction {
     for (int k = 0; k < b.size(); k += ops<V>::width) {
       double* state = box_states + k;
       const auto get = [&](int f) {
-        if constexpr (Uniform) return ends[f];
-        return traits.absent[f] ? V(0.0) : ops<V>::load(state + f * box_size);
+        if constexpr (Uniform)
+          return ends[f];
+        else
+          return traits.absent[f] ? V(0.0) : ops<V>::load(state + f * box_size);
       };
       const V flat = V(static_cast<double>(k)) + ops<V>::iota();
       const V z = nearest((flat - V(0.5 * (plane - 1.0))) * V(1.0 / plane));

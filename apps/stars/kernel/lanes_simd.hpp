@@ -60,13 +60,17 @@ struct ops<std::experimental::simd<double, Abi>> {
   }
   [[gnu::always_inline]] static bool any(const mask& m) { return std::experimental::any_of(m); }
   // Not the functions of std::experimental: they are compiled as if there were no NaN and no signed
-  // zero. Not `select`: it takes two instructions, the compiler's own vectors one.
+  // zero. `select` takes two instructions; a comparison of the compiler's own vectors takes one.
   [[gnu::always_inline]] static V min(const V& a, const V& b) {
-    const vector x = to_vector(a), y = to_vector(b);
+    vector x, y;
+    copy(a, x);
+    copy(b, y);
     return of_vector(x < y ? x : y);
   }
   [[gnu::always_inline]] static V max(const V& a, const V& b) {
-    const vector x = to_vector(a), y = to_vector(b);
+    vector x, y;
+    copy(a, x);
+    copy(b, y);
     return of_vector(x > y ? x : y);
   }
   [[gnu::always_inline]] static V abs(const V& a) { return std::experimental::abs(a); }
@@ -83,11 +87,10 @@ struct ops<std::experimental::simd<double, Abi>> {
 
  private:
   using vector [[gnu::vector_size(sizeof(V))]] = double;
-  // Not std::bit_cast, as `fixed_size_simd` is not trivially copyable.
-  [[gnu::always_inline]] static vector to_vector(const V& v) {
-    vector r;
-    v.copy_to(reinterpret_cast<double*>(&r), std::experimental::vector_aligned);
-    return r;
+  // Not std::bit_cast, as `fixed_size_simd` is not trivially copyable. By reference, since how a
+  // function returns a vector depends on the processor.
+  [[gnu::always_inline]] static void copy(const V& from, vector& to) {
+    from.copy_to(reinterpret_cast<double*>(&to), std::experimental::vector_aligned);
   }
   [[gnu::always_inline]] static V of_vector(const vector& v) {
     return V(reinterpret_cast<const double*>(&v), std::experimental::vector_aligned);

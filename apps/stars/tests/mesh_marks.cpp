@@ -20,10 +20,10 @@ class hill final : public problem {
  public:
   hill(boundary_kind kind, double x, double width)
       : problem("hill", 1.4, 1.0, kind), m_x(x), m_width(width) {
-    const double width_of_cells = 8.0 / edge;  // in those of a sub-grid of 8³ cells
-    rules = {{field::rho, refinement_measure::relative_difference, 0.04 * width_of_cells},
+    const double cell = 8.0 / edge;  // width, in cells of 8³ sub-grids
+    rules = {{field::rho, refinement_measure::relative_difference, 0.04 * cell},
              {field::egas, refinement_measure::value, 4.5},
-             {field::sx, refinement_measure::difference, 0.05 * width_of_cells}};
+             {field::sx, refinement_measure::difference, 0.05 * cell}};
   }
   [[nodiscard]] gas_state gas(const double (&r)[3], double) const override {
     const double d = (r[0] - m_x) * (r[0] - m_x) + r[1] * r[1] + (r[2] - 0.6) * (r[2] - 0.6);

@@ -105,6 +105,17 @@ TEST(grouped_flux, has_the_bits_where_one_cell_has_no_species) {
   expect_the_same(s, scheme_for(s));
 }
 
+TEST(grouped_flux, has_the_bits_where_all_variables_are_uniform) {
+  const double values[field_count] = {2.0, 3.0, 1.5, 0.0,  0.0, 0.0, 0.0, 0.0,
+                                      0.0, 0.0, 1.5, -0.0, 0.5, 0.0, 0.0};
+  snapshot s = make_blast(1);
+  s.boundary = boundary_kind::periodic;
+  for (std::size_t k = 0; k < s.data.size(); ++k)
+    s.data[k] = values[k / cells_per_subgrid % field_count];
+  ASSERT_EQ(s.data[s.index(3, field::rho, {1, 2, 3})], 2.0);
+  expect_the_same(s, scheme_for(s));
+}
+
 TEST(grouped_flux, has_the_bits_where_some_or_all_species_are_absent) {
   for (const int present : {1, 2, 0}) {
     snapshot s = turbulent(1, boundary_kind::periodic, 12);

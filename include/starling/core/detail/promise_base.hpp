@@ -98,7 +98,8 @@ struct promise_base {
   bool of_chare : 1 = false;
   // The runtime's end waits or has waited for one of its sleeps; guarded by the timers' lock.
   bool had_its_sleep : 1 = false;
-  [[maybe_unused]] std::uint8_t unused : 2 = 0;  // with these the byte is stored, not modified
+  // Fills the byte, so that the compiler writes it without reading it. New flags take its bits.
+  [[maybe_unused]] std::uint8_t unused : 2 = 0;
   std::uint8_t block_size = 0;   // of an ended coroutine: size of its block in granules of the pool
   std::source_location created;  // location that names the coroutine in reports
   std::atomic<std::source_location> location;  // location of the co_await
