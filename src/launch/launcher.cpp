@@ -149,7 +149,7 @@ void launcher::take_ended() {
     if (m_ranks[rank].group_lives) reap(static_cast<int>(rank));
   }
   // A rank may end because of a killed rank that the kernel is still tearing down.
-  if (!m_verdict && !m_ended.empty() && any_rank_dies()) {
+  if (!m_verdict && !m_ended.empty() && any_rank(is_exiting)) {
     if (!m_judge_at) m_judge_at = clock::now() + exit_time;
     if (clock::now() < *m_judge_at) return;
   }
@@ -289,14 +289,9 @@ int launcher::running() const {
   return static_cast<int>(std::ranges::count_if(m_ranks, &rank_state::running));
 }
 
-bool launcher::any_rank_dies() const {
+bool launcher::any_rank(bool (*holds)(pid_t)) const {
   return std::ranges::any_of(
-      m_ranks, [](const rank_state& one) { return one.running && is_exiting(one.pid); });
-}
-
-bool launcher::any_rank_is_stopped() const {
-  return std::ranges::any_of(
-      m_ranks, [](const rank_state& one) { return one.running && is_stopped(one.pid); });
+      m_ranks, [holds](const rank_state& one) { return one.running && holds(one.pid); });
 }
 
 bool launcher::any_group_lives() const {

@@ -132,8 +132,7 @@ class launcher final : private rendezvous_events, private control_events {
   [[nodiscard]] sink& errors() { return are_same_file(1, 2) ? m_output : m_errors; }
 
   [[nodiscard]] int running() const;
-  [[nodiscard]] bool any_rank_dies() const;
-  [[nodiscard]] bool any_rank_is_stopped() const;
+  [[nodiscard]] bool any_rank(bool (*holds)(pid_t)) const;
   [[nodiscard]] bool any_group_lives() const;
 
   options m_options;

@@ -73,13 +73,15 @@ bool launcher::stop_at_checkpoint(int number) {
 }
 
 /// Returns whether a rank has ended or is exiting. Rank 0 may see a loss before this process does.
-bool launcher::loses_a_rank() const { return m_verdict || !m_ended.empty() || any_rank_dies(); }
+bool launcher::loses_a_rank() const {
+  return m_verdict || !m_ended.empty() || any_rank(is_exiting);
+}
 
 /// Looks at the answer of rank 0, for which it does not wake the launcher.
 void launcher::look_at_request() {
   m_look_at.reset();
-  // Not because of a lost rank: the job then starts again with the wanted ranks, or ends, and both
-  // answer the request.
+  // Refuses nothing while a rank is being lost: the job then starts again with the wanted number of
+  // ranks, or ends, and both answer the request.
   const auto refuse = [this](const std::string& why) {
     if (!loses_a_rank() && m_stop.withdraw()) refuse_resize(why);
   };
@@ -87,9 +89,10 @@ void launcher::look_at_request() {
     case stop_state::stopped:
       return note_stop();
     case stop_state::failed:
+      // A stopped rank is lost, too: it is the reason why the checkpoint could not be taken.
       if (m_job.must_stop)
-        m_stop.make();                              // at the next checkpoint
-      else if (m_resize && !any_rank_is_stopped())  // stopped ranks are lost, too
+        m_stop.make();  // at the next checkpoint
+      else if (m_resize && !any_rank(is_stopped))
         refuse("its checkpoint could not be taken; it continues");
       break;
     case stop_state::wanted:

@@ -32,7 +32,7 @@ not counted as one of the K restarts. The command returns when the N ranks have 
 
 If the job comes to no checkpoint in time (--within), or the checkpoint cannot be written, the job
 continues as before. If the command is interrupted before the checkpoint, the job continues, too.
-If a rank is lost meanwhile, the job starts again from its latest checkpoint with the N ranks.
+If a rank is lost meanwhile, one of the K restarts continues from the latest checkpoint on N ranks.
 
 The exit code is 0 when the job runs on N ranks, 1 when it was not resized, and 2 for a wrong
 command line.

@@ -2,6 +2,7 @@
 #include "driver/part.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include <fmt/format.h>
@@ -23,18 +24,22 @@ part_plan plan_of(const part_setup& setup, std::span<const int> first_leaves, in
   return plan_part(whole, first_leaves, number);
 }
 
-/// A reduction that puts what comes from all parts together.
+division_of_parts one_part(int part, double seconds, std::vector<leaf_flags> flags) {
+  division_of_parts own;
+  own.parts.push_back({part, seconds, std::move(flags)});
+  return own;
+}
+/// A reduction that puts what comes from all parts together, in the order of the parts.
 struct all_parts {
   division_of_parts operator()(division_of_parts a, division_of_parts b) const {
-    for (auto& one : b.parts) a.parts.push_back(std::move(one));
-    return a;
+    division_of_parts all;
+    std::merge(std::move_iterator(a.parts.begin()), std::move_iterator(a.parts.end()),
+               std::move_iterator(b.parts.begin()), std::move_iterator(b.parts.end()),
+               std::back_inserter(all.parts),
+               [](const auto& x, const auto& y) { return x.part < y.part; });
+    return all;
   }
 };
-
-void sort_by_part(division_of_parts& all) {
-  std::sort(all.parts.begin(), all.parts.end(),
-            [](const auto& a, const auto& b) { return a.part < b.part; });
-}
 std::vector<leaf_flags> flags_of(const division_of_parts& all) {
   std::vector<leaf_flags> flags;
   for (const auto& one : all.parts) flags.insert(flags.end(), one.flags.begin(), one.flags.end());
@@ -77,9 +82,7 @@ void part::begin_on(std::vector<node_key> leaves) {
 task<> part::test(starling::callback<division_of_parts> done) {
   std::vector<refinement_rule> rules = make_problem(m_setup.origin.chosen)->rules;
   std::vector<leaf_flags> flags = co_await m_simulation->test(std::move(rules));
-  division_of_parts own;
-  own.parts.push_back({this_index(), 0.0, std::move(flags)});
-  contribute(std::move(own), all_parts(), done);
+  contribute(one_part(this_index(), 0.0, std::move(flags)), all_parts(), done);
 }
 
 task<> part::step(double longest, starling::callback<part_outcome> done) {
@@ -118,26 +121,21 @@ task<> part::regrid(std::vector<refinement_rule> rules, level_limits limits,
                     starling::callback<part_outcome> done) {
   const double seconds = time_to_report();
   std::vector<leaf_flags> flags = co_await m_simulation->test(std::move(rules));
-  division_of_parts own;
-  own.parts.push_back({this_index(), seconds, std::move(flags)});
-  division_of_parts all = co_await reduce(std::move(own), all_parts());
-  sort_by_part(all);
+  division_of_parts own = one_part(this_index(), seconds, std::move(flags));
+  const division_of_parts all = co_await reduce(std::move(own), all_parts());
   const octree& tree = m_setup.start.grid.tree();
   octree next = adapt(tree, find_marks(tree, flags_of(all)), limits);
   if (next.leaf_count() < m_parts)
     throw starling::option_error(
         fmt::format("the mesh has become so coarse that its {} sub-grids cannot be divided among "
-                    "{} ranks; give "
-                    "a higher --min-level than {}, or start fewer ranks",
+                    "{} ranks; give a higher --min-level than {}, or start fewer ranks",
                     next.leaf_count(), m_parts, limits.min));
   co_await divide_again(std::move(next), seconds_of(all), std::move(done));
 }
 
 task<> part::rebalance(starling::callback<part_outcome> done) {
-  division_of_parts own;
-  own.parts.push_back({this_index(), time_to_report(), {}});
-  division_of_parts all = co_await reduce(std::move(own), all_parts());
-  sort_by_part(all);
+  division_of_parts own = one_part(this_index(), time_to_report(), {});
+  const division_of_parts all = co_await reduce(std::move(own), all_parts());
   octree same = m_setup.start.grid.tree();
   co_await divide_again(std::move(same), seconds_of(all), std::move(done));
 }
@@ -291,8 +289,7 @@ class across_ranks final : public adaptive_simulation {
     for (; rounds > 0; --rounds) {
       auto [done, answer] = starling::make_reply<division_of_parts>();
       m_parts.invoke<&part::test>(done);
-      division_of_parts all = co_await std::move(answer);
-      sort_by_part(all);
+      const division_of_parts all = co_await std::move(answer);
       octree next = adapt(grid().tree(), find_marks(grid().tree(), flags_of(all)), limits);
       if (next == grid().tree()) co_return;
       const std::vector<node_key> leaves(next.leaves().begin(), next.leaves().end());
