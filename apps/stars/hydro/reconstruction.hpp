@@ -246,23 +246,21 @@ struct reconstruction {
       if (!traits.uniform[Field]) {
         sweep_field<V, Parabolic, Field>(p, pair, n, above, below);
       } else if (!traits.absent[Field]) {
-        fill_box<V>(box(direction_vector(pair)).size(), upper_end<V>(Field, n), above);
-        fill_box<V>(box(direction_vector(opposite(pair))).size(), lower_end<V>(Field, n), below);
+        fill_box<V>(pair, uniform_end<V>(Field, pair, n), above);
+        fill_box<V>(opposite(pair), uniform_end<V>(Field, opposite(pair), n), below);
       }
     };
     (one(std::integral_constant<int, F>()), ...);
   }
-  /// Return the ends of the profiles of a uniform variable.
+  /// Returns the ends in one direction of the profiles of a uniform variable.
   template <class V>
-  constexpr V upper_end(int f, int n) const {
-    return V(w[index_type{n} * ghosted.block + f * ghosted.field]) + V(0.0);
+  constexpr V uniform_end(int f, int direction, int n) const {
+    const V centre = V(w[index_type{n} * ghosted.block + f * ghosted.field]);
+    return direction < pair_count ? centre + V(0.0) : centre - V(0.0);
   }
   template <class V>
-  constexpr V lower_end(int f, int n) const {
-    return V(w[index_type{n} * ghosted.block + f * ghosted.field]) - V(0.0);
-  }
-  template <class V>
-  static constexpr void fill_box(int size, V value, double* to) {
+  static constexpr void fill_box(int direction, V value, double* to) {
+    const int size = box(direction_vector(direction)).size();
     for (int k = 0; k < size; k += ops<V>::width) ops<V>::store(to + k, value);
   }
 
@@ -343,8 +341,7 @@ struct reconstruction {
     const subgrid_frame frame = frames[n];
     V ends[Uniform ? field_count : 1];
     if constexpr (Uniform) {
-      for (int f = 0; f < field_count; ++f)
-        ends[f] = direction < pair_count ? upper_end<V>(f, n) : lower_end<V>(f, n);
+      for (int f = 0; f < field_count; ++f) ends[f] = uniform_end<V>(f, direction, n);
     }
     for (int k = 0; k < b.size(); k += ops<V>::width) {
       double* state = box_states + k;
