@@ -47,6 +47,16 @@ def parse():
 PROGRESS_SECONDS = 60
 
 
+def excerpt(output):
+    """Returns the failures that GoogleTest has reported, and the end of the output."""
+    lines = output.splitlines()
+    kept = []
+    for i, line in enumerate(lines):
+        if line.endswith(": Failure"):
+            kept += lines[i:i + 12] + ["…"]
+    return "\n".join(kept)[:8000] + "\n" + output[-4000:]
+
+
 class plan:
     """The finished runs and the choice of the next run. Thread-safe."""
 
@@ -92,7 +102,7 @@ class plan:
             if not outcome.ok:
                 more = "".join(f"{k}={v} " for k, v in self.options.variables.items())
                 print(f"chaos: FAILED; repeat with\n  STARLING_CHAOS={seed} {more}{program} "
-                      f"--gtest_filter='{self.options.filters[program]}'\n{outcome.output[-4000:]}",
+                      f"--gtest_filter='{self.options.filters[program]}'\n{excerpt(outcome.output)}",
                       flush=True)
             if time.monotonic() > self.told + PROGRESS_SECONDS:
                 self.told = time.monotonic()

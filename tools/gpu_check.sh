@@ -305,6 +305,17 @@ stage_resident() {
 # devices, and Jacobi3D and Sedov unchanged.
 stage_ranks() {
   local way place launch="$build/bin/starling launch -n ${RANKS:-2}" gpus=${GPUS:-1}
+  local migration="$build/bin/bench_device_migration_starling --backend cuda"
+  if [[ $gpus -gt 1 ]]; then
+    # shellcheck disable=SC2086 # several words
+    NOTE='share' run migration-process 100 $migration --workers "$gpus" --json "$out/migration-process.json"
+    # shellcheck disable=SC2086
+    NOTE='share' run migration-ranks 100 $launch $migration --workers 1 \
+      --only uneven_barrier,uneven_balanced --json "$out/migration-ranks.json"
+    # shellcheck disable=SC2086
+    NOTE='gb_per_s' run migration-ranks-hops 100 $launch $migration --workers 1 --only hop_64m \
+      --scale 0.1 --json "$out/migration-ranks-hops.json"
+  fi
   local small="--grid 192 192 192 --iterations 2000 --warmup 300"
   local bits="--grid 160 160 160 --iterations 20 --problem random --verify"
   local large="--grid 1536 1536 ${LARGE:-768} --iterations 30 --warmup 10"

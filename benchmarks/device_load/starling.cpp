@@ -15,14 +15,14 @@
 #include <starling/device.hpp>
 #include <starling/objects.hpp>
 
+#include "../common/advance.hpp"
 #include "../common/report.hpp"
-#include "kernel.hpp"
 
 namespace {
 
 namespace bench = starling::bench;
-using device_load::advance;
-using device_load::advanced;
+using bench::advance;
+using bench::advanced;
 
 struct question {
   std::string name;

@@ -5,7 +5,7 @@
 
 #include <starling/device/kernel.hpp>
 
-namespace device_load {
+namespace starling::bench {
 
 /// Returns a number after one step. The result depends on all earlier steps.
 constexpr std::uint64_t advanced(std::uint64_t value) noexcept {
@@ -18,11 +18,11 @@ struct advance {
   std::uint64_t* state;
   int rounds;
 
-  constexpr void operator()(starling::index3 i) const {
+  constexpr void operator()(index3 i) const {
     std::uint64_t value = state[i.x];
     for (int r = 0; r < rounds; ++r) value = advanced(value);
     state[i.x] = value;
   }
 };
 
-}  // namespace device_load
+}  // namespace starling::bench
