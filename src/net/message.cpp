@@ -7,6 +7,7 @@
 #include <mutex>
 
 #include <starling/core/detail/frame_pool.hpp>
+#include <starling/core/detail/huge_pages.hpp>
 #include <starling/core/detail/spin_lock.hpp>
 
 namespace starling {
@@ -75,7 +76,10 @@ block_cache& cache() noexcept {
 message_block* message_block::make(std::size_t size) {
   const std::size_t bytes = block_cache::rounded(sizeof(message_block) + size);
   void* memory = is_pooled(bytes) ? pool_allocate(block_kind::state, bytes) : cache().take(bytes);
-  if (memory == nullptr) memory = ::operator new(bytes);
+  if (memory == nullptr) {
+    memory = ::operator new(bytes);
+    prefer_huge_pages(memory, bytes);
+  }
   auto* b = new (memory) message_block;
   b->size = size;
   return b;

@@ -1,15 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <starling/objects/archive.hpp>
 
+#include <algorithm>
 #include <string>
 
 #include <fmt/format.h>
 
+#include <starling/core/detail/huge_pages.hpp>
+
 namespace starling {
+
+namespace {
+
+/// Makes room for `more` bytes, and for small values that may follow large ones.
+void make_room(std::vector<std::byte>& bytes, std::size_t more) {
+  const std::size_t needed = bytes.size() + more;
+  if (needed <= bytes.capacity()) return;
+  std::vector<std::byte> larger;
+  larger.reserve(std::max({2 * bytes.capacity(), needed + needed / 8, std::size_t(256)}));
+  detail::prefer_huge_pages(larger.data(), larger.capacity());
+  larger.insert(larger.end(), bytes.begin(), bytes.end());
+  bytes.swap(larger);
+}
+
+}  // namespace
 
 void output_archive::write_beyond(const void* from, std::size_t bytes) {
   if (m_grown == nullptr) detail::throw_full(bytes, position(), left());
   const auto* first = static_cast<const std::byte*>(from);
+  make_room(*m_grown, bytes);
   m_grown->insert(m_grown->end(), first, first + bytes);
 }
 

@@ -168,6 +168,15 @@ TEST(archives, grow_without_a_counted_size) {
   EXPECT_EQ(in.left(), 0u);
 }
 
+TEST(archives, have_room_for_small_values_behind_large_ones) {
+  std::vector<std::byte> bytes;
+  output_archive out(bytes);
+  out(std::vector<std::uint64_t>(100'000, 5));
+  const std::byte* const before = bytes.data();
+  for (std::uint64_t i = 0; i < 1000; ++i) out(i);
+  EXPECT_EQ(bytes.data(), before) << "the large value was copied again";
+}
+
 TEST(archives, overwrite_old_values) {
   std::vector<std::byte> bytes;
   output_archive{bytes}(std::vector<std::string>{"a"}, std::optional<int>(), std::vector<bool>{},

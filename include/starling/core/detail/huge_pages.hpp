@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+
+namespace starling::detail {
+
+/// Memory of at least this size is new from the system each time it is allocated: `malloc` of glibc
+/// keeps smaller blocks for later.
+inline constexpr std::size_t always_new_memory = std::size_t(32) << 20;
+
+/// Asks the system to use huge pages for memory that was just allocated, if it has at least
+/// `always_new_memory` bytes. Writing 64 MiB for the first time then takes 32 page faults instead
+/// of 16 384. Without effect where the system has no huge pages.
+void prefer_huge_pages(void* memory, std::size_t bytes) noexcept;
+
+}  // namespace starling::detail
