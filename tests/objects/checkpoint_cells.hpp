@@ -102,10 +102,13 @@ struct cells_program {
                                              starling::checkpoint_options options) {
     cells_program p(co_await starling::checkpoints::open(rt, std::move(path), std::move(options)));
     p.create();
-    if (p.saved.is_restart())
+    if (p.saved.is_restart()) {
       co_await p.saved.load();
-    else
+    } else {
       p.introduce();
+      // The caller may continue on another worker, whose messages may overtake these.
+      co_await starling::quiescence();
+    }
     co_return p;
   }
   void create() {
