@@ -47,14 +47,19 @@ def parse():
 PROGRESS_SECONDS = 60
 
 
-def excerpt(output):
-    """Returns the failures that GoogleTest has reported, and the end of the output."""
-    lines = output.splitlines()
-    kept = []
-    for i, line in enumerate(lines):
-        if line.endswith(": Failure"):
-            kept += lines[i:i + 12] + ["…"]
-    return "\n".join(kept)[:8000] + "\n" + output[-4000:]
+def excerpt(output, end=4000, most=8000):
+    """Returns the failures that GoogleTest has reported, up to `most` characters of them, and the
+    last `end` characters of the output."""
+    kept, left = [], 0  # lines that are still kept
+    for line in output[:-end].splitlines():
+        left = 12 if line.endswith(": Failure") else left
+        if left > 0:
+            kept.append(line)
+            left -= 1
+            if left == 0:
+                kept.append("…")
+    failures = "\n".join(kept)[:most]
+    return (failures + "\n" if failures else "") + output[-end:]
 
 
 class plan:

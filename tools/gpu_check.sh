@@ -302,19 +302,21 @@ stage_resident() {
 }
 
 # Several processes, each with its share of the GPUs or all on one GPU: channels between their
-# devices, and Jacobi3D and Sedov unchanged.
+# devices, and Jacobi3D and Sedov unchanged; with GPUS above 1 also device memory that migrates,
+# within a process and between two.
 stage_ranks() {
   local way place launch="$build/bin/starling launch -n ${RANKS:-2}" gpus=${GPUS:-1}
   local migration="$build/bin/bench_device_migration_starling --backend cuda"
   if [[ $gpus -gt 1 ]]; then
     # shellcheck disable=SC2086 # several words
-    NOTE='share' run migration-process 100 $migration --workers "$gpus" --json "$out/migration-process.json"
+    NOTE='share' run migration-process 100 $migration --workers "$gpus" --starling-devices "$gpus" \
+      --json "$out/device_migration-process.json"
     # shellcheck disable=SC2086
     NOTE='share' run migration-ranks 100 $launch $migration --workers 1 \
-      --only uneven_barrier,uneven_balanced --json "$out/migration-ranks.json"
+      --only uneven_barrier,uneven_balanced --json "$out/device_migration-ranks.json"
     # shellcheck disable=SC2086
-    NOTE='gb_per_s' run migration-ranks-hops 100 $launch $migration --workers 1 --only hop_64m \
-      --scale 0.1 --json "$out/migration-ranks-hops.json"
+    NOTE='gb_per_s' run migration-between-ranks 100 $launch $migration --workers 1 \
+      --only migration_64m --scale 0.1 --json "$out/device_migration-between-ranks.json"
   fi
   local small="--grid 192 192 192 --iterations 2000 --warmup 300"
   local bits="--grid 160 160 160 --iterations 20 --problem random --verify"

@@ -14,6 +14,7 @@ import unittest
 ROOT = pathlib.Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
 
+import chaos  # noqa: E402
 import soak  # noqa: E402
 
 # Prints the output of a GoogleTest program; {body} decides how the second test ends.
@@ -143,6 +144,16 @@ class soak_case(unittest.TestCase):
             found = soak.ctest("build", "").failures(text)
             self.assertEqual(list(found), ["a.bad"])
             self.assertIn("said so", found["a.bad"])
+
+    def test_chaos_prints_failures_that_are_far_from_the_end(self):
+        far = ["cause.cpp:7: Failure", "Which is: 5"] + ["beside"] * 20
+        output = "\n".join(far + ["later"] * 1000)
+        excerpt = chaos.excerpt(output, end=600)
+        self.assertIn("cause.cpp:7: Failure\nWhich is: 5\n" + "beside\n" * 10 + "…", excerpt)
+        self.assertNotIn("beside\n" * 11, excerpt)
+        self.assertTrue(excerpt.endswith(output[-600:]))
+        self.assertEqual(chaos.excerpt("cause.cpp:7: Failure\nnear the end"),
+                         "cause.cpp:7: Failure\nnear the end", "not twice")
 
     def test_chaos_forces_migrations_and_its_command_repeats_a_failure(self):
         body = ('print(os.environ["STARLING_CHAOS"], os.environ.get("STARLING_CHAOS_MIGRATE"))\n'

@@ -9,6 +9,7 @@
 #include <random>
 #include <vector>
 
+#include "support/huge_pages.hpp"
 #include "transports.hpp"
 
 namespace starling {
@@ -63,6 +64,12 @@ struct inspector {
   std::map<std::pair<int, std::uint32_t>, std::uint32_t> next;
   std::size_t count = 0;
 };
+
+TEST(messages, have_huge_pages_where_they_are_large) {
+  if (!starling_test::shows_huge_pages()) GTEST_SKIP() << starling_test::no_huge_pages;
+  const message large(std::size_t(40) << 20);
+  EXPECT_TRUE(starling_test::has_huge_pages(large.bytes().data() + large.size() / 2));
+}
 
 TEST_P(transports, bring_messages_of_any_size_in_order) {
   run([](transport& t) {

@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "objects/archive_types.hpp"
+#include "support/huge_pages.hpp"
 
 namespace starling {
 namespace {
@@ -175,6 +176,14 @@ TEST(archives, have_room_for_small_values_behind_large_ones) {
   const std::byte* const before = bytes.data();
   for (std::uint64_t i = 0; i < 1000; ++i) out(i);
   EXPECT_EQ(bytes.data(), before) << "the large value was copied again";
+}
+
+TEST(archives, have_huge_pages_where_their_memory_is_large) {
+  if (!starling_test::shows_huge_pages()) GTEST_SKIP() << starling_test::no_huge_pages;
+  std::vector<std::byte> bytes;
+  output_archive out(bytes);
+  out(std::vector<std::uint64_t>((std::size_t(40) << 20) / 8));
+  EXPECT_TRUE(starling_test::has_huge_pages(bytes.data() + bytes.size() / 2));
 }
 
 TEST(archives, overwrite_old_values) {

@@ -90,6 +90,7 @@ const expected_skip expected[] = {
     {"needs ss --kill", "a kernel without CONFIG_INET_DIAG_DESTROY", always},
     {"this host has no address but its own", "no network", no_network},
     {"this system promises any amount", "memory is overcommitted without limit", overcommits},
+    {"no memory with huge pages is seen here", "no huge pages, or an emulator", always},
     {"needs a newer env", "coreutils before 8.31", always},
 
     {"chaos mode shuffles priorities on purpose", "chaos mode", in_chaos_mode},

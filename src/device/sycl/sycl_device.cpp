@@ -15,7 +15,8 @@ sycl_device::sycl_device(const ::sycl::context& where, const ::sycl::device& dev
                &home,
                device.has(::sycl::aspect::usm_system_allocations),
                device.get_info<::sycl::info::device::max_work_item_sizes<3>>(),
-               sycl_compiler(where, device, log)} {
+               sycl_compiler(where, device, log)},
+      m_has_times(device.has(::sycl::aspect::queue_profiling)) {
   guarded("query of a device", [&] {
     m_properties.name = device.get_info<::sycl::info::device::name>();
     m_properties.memory_bytes = device.get_info<::sycl::info::device::global_mem_size>();
@@ -48,10 +49,14 @@ std::unique_ptr<backend_stream> sycl_device::make_stream(const stream_request& r
   namespace queue_property = ::sycl::ext::oneapi::property::queue;
   return guarded("making a queue", [&] {
     const ::sycl::property::queue::in_order in_order;
-    const ::sycl::property_list properties =
-        r.priority == priority::high
-            ? ::sycl::property_list{in_order, queue_property::priority_high()}
-            : ::sycl::property_list{in_order};
+    const ::sycl::property::queue::enable_profiling times;
+    const queue_property::priority_high high;
+    const bool is_high = r.priority == priority::high;
+    using list = ::sycl::property_list;
+    const list properties = m_has_times
+                                ? (is_high ? list{in_order, times, high} : list{in_order, times})
+                            : is_high ? list{in_order, high}
+                                      : list{in_order};
     const starling::sycl::async_errors errors;
     return std::make_unique<sycl_stream>(
         m_shared, ::sycl::queue(m_shared.context, m_shared.device, errors, properties), errors);

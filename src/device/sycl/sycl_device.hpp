@@ -26,11 +26,16 @@ class sycl_device final : public backend_device {
   [[nodiscard]] std::shared_ptr<backend_event> make_event() override {
     return std::make_shared<sycl_event>();
   }
+  /// The times are those of barriers in queues with profiling.
+  [[nodiscard]] std::shared_ptr<backend_event> make_timed_event() override {
+    return m_has_times ? make_event() : nullptr;
+  }
   bool enable_peer_access(backend_device& other) override;
 
  private:
   sycl_resources m_shared;
   device_properties m_properties;
+  bool m_has_times;
 };
 
 }  // namespace starling::detail

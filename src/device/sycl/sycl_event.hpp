@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <utility>
 
 #include <sycl/sycl.hpp>
@@ -26,6 +27,15 @@ class sycl_event final : public backend_event {
       if (!is_over(native)) return false;
       if (starling::sycl::detail::has_failed(native)) native.wait();  // throws the error
       return true;
+    });
+  }
+  [[nodiscard]] double nanoseconds_since(backend_event& earlier) override {
+    return guarded("time of an event", [&] {
+      const auto passed = [](const ::sycl::event& e) {
+        return e.get_profiling_info<::sycl::info::event_profiling::command_end>();
+      };
+      return double(
+          std::int64_t(passed(native) - passed(static_cast<sycl_event&>(earlier).native)));
     });
   }
 

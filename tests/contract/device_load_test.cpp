@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Device time of elements on CUDA devices. The kernels have no clock: the test compares what it
-// knows of their order.
+// Device time of elements. The kernels have no clock: the tests compare what they know of their
+// order.
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -10,7 +10,7 @@
 #include "device/device_impl.hpp"
 #include "fixture.hpp"
 
-namespace starling::gpu_test {
+namespace starling::contract {
 namespace {
 
 /// Submits kernels that are repeated, so that their time grows with `kernels`.
@@ -33,7 +33,7 @@ struct submitter : chare<submitter> {
   buffer<std::uint64_t> m_memory;
 };
 
-class cuda_device_loads : public gpu {
+class device_loads : public device_contract {
  protected:
   template <auto Entry, class... Args>
   auto ask(const chare_array<submitter>& all, int i, Args... args) {
@@ -47,24 +47,29 @@ class cuda_device_loads : public gpu {
   }
 };
 
-TEST_F(cuda_device_loads, are_those_of_the_element_that_submits) {
+INSTANTIATE_TEST_SUITE_P(on, device_loads,
+                         testing::Values(setup{"host", "word"}, setup{"cuda", "word"},
+                                         setup{"sycl", "word"}, setup{"kokkos", "word"}),
+                         name_of);
+
+TEST_P(device_loads, are_those_of_the_element_that_submits) {
   const auto all = measured(3);
   const std::uint64_t begin = tracer::now();
-  ask<&submitter::work>(all, 0, 1000);
+  ask<&submitter::work>(all, 0, 50);
   ask<&submitter::work>(all, 1, 1);
   const double elapsed = double(tracer::now() - begin) * 1e-9;
   const double many = ask<&submitter::share>(all, 0), few = ask<&submitter::share>(all, 1);
   EXPECT_GT(few, 0);
-  EXPECT_GT(many, few) << "of 1000 kernels and of one, one after the other";
+  EXPECT_GT(many, few) << "of 50 kernels and of one, one after the other";
   EXPECT_LE(many + few, elapsed * 1.001);
   EXPECT_EQ(ask<&submitter::share>(all, 2), 0);
 }
 
-TEST_F(cuda_device_loads, are_divided_among_elements_that_run_at_the_same_time) {
+TEST_P(device_loads, are_divided_among_elements_that_run_at_the_same_time) {
   constexpr int count = 6;
   const auto all = measured(count);
   const std::uint64_t begin = tracer::now();
-  all.invoke<&submitter::work>(500);
+  all.invoke<&submitter::work>(20);
   rt().wait_idle();
   const double elapsed = double(tracer::now() - begin) * 1e-9;
   double sum = 0, undivided = 0;
@@ -77,7 +82,7 @@ TEST_F(cuda_device_loads, are_divided_among_elements_that_run_at_the_same_time) 
   EXPECT_GE(undivided, sum);
 }
 
-TEST_F(cuda_device_loads, are_read_from_events_in_any_order) {
+TEST_P(device_loads, are_read_from_events_in_any_order) {
   detail::backend_device& d = *first().internals().backend;
   const auto queue = d.make_stream({priority::normal, stream_id{1000}});
   std::vector<std::shared_ptr<detail::backend_event>> points;
@@ -98,4 +103,4 @@ TEST_F(cuda_device_loads, are_read_from_events_in_any_order) {
 }
 
 }  // namespace
-}  // namespace starling::gpu_test
+}  // namespace starling::contract
