@@ -139,6 +139,17 @@ class small_network {
     h.run({"ip", "address", "add", address(i) + "/24", "dev", "eth0"});
     h.run({"ip", "link", "set", "lo", "up"});
     h.run({"ip", "link", "set", "eth0", "up"});
+    wait_for_carrier(h);
+  }
+  /// Waits until the card of a host may be used: the kernel notices a new cable a little later, on
+  /// a busy machine up to a second. @throws std::runtime_error after ten seconds
+  static void wait_for_carrier(const small_host& h) {
+    for (int i = 0; i < 100; ++i) {
+      if (h.try_run({"ip", "link", "show", "eth0"}).output.find("state UP") != std::string::npos)
+        return;
+      ::usleep(100'000);  // `ip monitor` would miss a change that comes before its start
+    }
+    throw std::runtime_error("the card of an emulated host has no carrier after 10 s");
   }
   small_host m_switch;
   std::vector<std::unique_ptr<small_host>> m_hosts;

@@ -158,7 +158,7 @@ def documents():
             for path in (ROOT / folder).glob("*.md" if folder == "." else "**/*.md")]
 
 
-OTHER_PROJECTS = {"8a6b06f"}  # a revision of UCX
+OTHER_PROJECTS = {"8a6b06f", "2fe0e7f3"}  # revisions of UCX and of AthenaK
 
 
 def test_commits_that_documents_name_are_in_the_history():
