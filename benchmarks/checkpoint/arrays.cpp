@@ -15,6 +15,7 @@
 #include <starling/core.hpp>
 #include <starling/objects.hpp>
 
+#include "../common/job.hpp"
 #include "../common/report.hpp"
 
 namespace {
@@ -243,13 +244,6 @@ task<int> lead(const settings& chosen, bench::report& out) {
 
 int main(int argc, char** argv) {
   constexpr const char* name = "checkpoint_arrays";
-  starling::runtime_options from_user;
-  try {
-    from_user = starling::runtime_options::parse(argc, argv);
-  } catch (const starling::option_error& e) {
-    fmt::print(stderr, "{}: {}\n", name, e.what());
-    return bench::exit_bad_usage;
-  }
   settings chosen;
   CLI::App app{"Checkpoints of a chare array: copies, files, restart, and steps beside them"};
   bench::add_options(app, chosen);
@@ -266,13 +260,6 @@ int main(int argc, char** argv) {
   app.add_option("--rounds", chosen.rounds, "Work of a chare in one step")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
-  return bench::exit_code_of(name, app, [&] {
-    app.parse(argc, argv);
-    bench::require_known(chosen, questions);
-    bench::require_writable(chosen.json);
-    from_user.workers = unsigned(chosen.workers);
-    bench::report out(name, chosen);
-    runtime rt(from_user);
-    return starling::run(rt, lead(chosen, out));
-  });
+  return bench::run_job(name, argc, argv, app, chosen, questions,
+                        [&](bench::report& out) { return lead(chosen, out); });
 }

@@ -62,7 +62,7 @@ class numbers {
   starling::buffer<std::uint64_t> m_numbers;
 };
 
-/// Migrates to and fro between two workers, with device memory of a given size.
+/// Migrates between two workers, back and forth, with device memory of a given size.
 struct traveller : starling::chare<traveller> {
   explicit traveller(std::size_t count) : m_numbers(count, 0) {}
   explicit traveller(starling::migrated) {}
@@ -83,23 +83,21 @@ struct traveller : starling::chare<traveller> {
     this_element().template invoke<&traveller::travel>();
   }
   task<> travel() {
-    if (m_advances && m_has_arrived) m_numbers.submit(1);
     co_await m_numbers.completion();
     while (m_migrations > 0) {
       --m_migrations;
       const std::size_t to = std::exchange(m_other, this_worker());
       migrate_to(to);
       co_await migration_point();
-      if (m_advances) m_numbers.submit(1);
       co_await m_numbers.completion();
     }
     m_end.deliver(this_worker());
   }
-  task<> resumed() {
-    m_has_arrived = true;
-    return travel();
+  task<> resumed() { return travel(); }
+  void after_migration() {
+    m_numbers.follow();
+    if (m_advances) m_numbers.submit(1);
   }
-  void after_migration() { m_numbers.follow(); }
   task<std::uint64_t> right(std::uint64_t value) { return m_numbers.count(value); }
 
  private:
@@ -107,7 +105,6 @@ struct traveller : starling::chare<traveller> {
   int m_migrations = 0;
   std::uint64_t m_other = 0;
   bool m_advances = false;
-  bool m_has_arrived = false;  // by a migration to another rank
   callback<std::uint64_t> m_end;
 };
 

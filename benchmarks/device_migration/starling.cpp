@@ -14,6 +14,7 @@
 #include <starling/device.hpp>
 #include <starling/objects.hpp>
 
+#include "../common/job.hpp"
 #include "../common/report.hpp"
 #include "elements.hpp"
 
@@ -64,7 +65,8 @@ class migrations {
   }
   task<bool> is_right(std::uint64_t value) {
     const std::uint64_t right = co_await m_one[0].call<&traveller::right>(value);
-    co_return m_at == m_expected&& right == m_count;
+    const bool is_there = m_at == m_expected;
+    co_return is_there&& right == m_count;
   }
   void destroy() { m_one.destroy(); }
 
@@ -92,7 +94,8 @@ task<> ask_migrations(const settings& chosen, bench::report& out) {
   all.destroy();
 }
 
-/// The floor of a migration between two devices of a process: copies of as many bytes to and fro.
+/// The floor of a migration between two devices of a process: copies of as many bytes, back and
+/// forth.
 task<> ask_copies(const settings& chosen, bench::report& out) {
   const starling::device_set& all = starling::devices(*runtime::current());
   starling::device &near = all.device(0), &far = all.device(all.count() - 1);
@@ -155,10 +158,22 @@ task<> ask_balance(const settings& chosen, bench::report& out, bool balances) {
   fmt::print("{:<22}{:>10} migrations\n", "", migrations);
 }
 
-void report_ratio(bench::report& out, const char* name, double value) {
+/// Reports a ratio, unless one of its times was not measured. `least`: the goal; 0: none.
+void report_ratio(bench::report& out, const std::string& name, double value, double least = 0) {
   if (!std::isfinite(value) || value == 0) return;
   out.metric(name, value);
   fmt::print("{:<22}{:>10.3f}\n", name, value);
+  if (least > 0) out.check(fmt::format("{}_at_least_{}", name, least), value >= least);
+}
+
+/// Returns the gain of balancing if only the first step is not balanced.
+double ideal_gain(int steps, double devices) {
+  const double total = heavy * heavy_elements + (elements - heavy_elements);
+  const double on_one = elements / devices;  // before the first balancing
+  const double worst = on_one <= heavy_elements
+                           ? heavy * on_one
+                           : heavy * heavy_elements + (on_one - heavy_elements);
+  return steps * worst / (worst + (steps - 1) * total / devices);
 }
 
 /// Returns the number of devices on which the workers of all ranks submit work.
@@ -173,28 +188,18 @@ task<std::size_t> devices_in_use() {
 }
 
 /// Adds what follows from the times: the share of the copy's bandwidth that a migration reaches,
-/// and the gain of balancing beside the ideal one, in which only the first step is not balanced.
-/// There is one worker for each of `devices`. At full scale on GPUs the goals are checked.
+/// and the gain of balancing beside the ideal one. There is one worker for each of `devices`. At
+/// full scale on GPUs the goals are checked.
 void add_ratios(const settings& chosen, bench::report& out, std::size_t devices, bool is_gpu) {
   const bool is_judged = is_gpu && chosen.scale >= 1;
   const double bytes = double(travelling_numbers(chosen) * sizeof(std::uint64_t));
   report_ratio(out, "migration_64m_gb_per_s", bytes / out.metric("migration_64m_ns"));
-  const double share = out.metric("copy_64m_ns") / out.metric("migration_64m_ns");
-  report_ratio(out, "migration_share_of_copy", share);
-  if (is_judged && std::isfinite(share) && share > 0)
-    out.check("migration_has_80_percent_of_a_copy", share >= 0.8);
+  report_ratio(out, "migration_share_of_copy",
+               out.metric("copy_64m_ns") / out.metric("migration_64m_ns"), is_judged ? 0.8 : 0);
   const double gain = out.metric("uneven_barrier_ns") / out.metric("uneven_balanced_ns");
   report_ratio(out, "gain", gain);
-  const int steps = steps_of(chosen);
-  const double total = heavy * heavy_elements + (elements - heavy_elements);
-  const double on_one = double(elements) / double(devices);  // before the first balancing
-  const double worst = on_one <= heavy_elements
-                           ? heavy * on_one
-                           : heavy * heavy_elements + (on_one - heavy_elements);
-  const double ideal = steps * worst / (worst + (steps - 1) * total / double(devices));
-  report_ratio(out, "share_of_ideal_gain", gain / ideal);
-  if (is_judged && std::isfinite(gain) && gain > 0)
-    out.check("gain_has_95_percent_of_the_ideal", gain / ideal >= 0.95);
+  report_ratio(out, "share_of_ideal_gain", gain / ideal_gain(steps_of(chosen), double(devices)),
+               is_judged ? 0.95 : 0);
 }
 
 /// Sets the length of kernels that was not chosen: a GPU is full, a core is busy for milliseconds.
@@ -241,13 +246,6 @@ task<int> lead(settings& chosen, bench::report& out) {
 
 int main(int argc, char** argv) {
   constexpr const char* name = "device_migration_starling";
-  starling::runtime_options from_user;
-  try {
-    from_user = starling::runtime_options::parse(argc, argv);
-  } catch (const starling::option_error& e) {
-    fmt::print(stderr, "{}: {}\n", name, e.what());
-    return bench::exit_bad_usage;
-  }
   settings chosen;
   chosen.workers = 2;
   CLI::App app{"Migrations with device memory, and the gain of balancing device time"};
@@ -264,14 +262,8 @@ int main(int argc, char** argv) {
   app.add_option("--numbers", chosen.numbers, "Numbers of an element, which its kernels advance")
       ->check(CLI::Range(1, 1 << 26))
       ->default_str("262144, on the host 256");
-  return bench::exit_code_of(name, app, [&] {
-    app.parse(argc, argv);
-    bench::require_known(chosen, {migration_name, copy_name, barrier_name, balanced_name});
-    bench::require_writable(chosen.json);
-    from_user.workers = unsigned(chosen.workers);
-    from_user.extra["backend"] = chosen.backend;
-    bench::report out(name, chosen);
-    runtime rt(from_user);
-    return starling::run(rt, lead(chosen, out));
-  });
+  return bench::run_job(
+      name, argc, argv, app, chosen, {migration_name, copy_name, barrier_name, balanced_name},
+      [&](bench::report& out) { return lead(chosen, out); },
+      [&](starling::runtime_options& o) { o.extra["backend"] = chosen.backend; });
 }

@@ -12,6 +12,7 @@
 #include <starling/core.hpp>
 #include <starling/objects.hpp>
 
+#include "../common/job.hpp"
 #include "../common/memory_use.hpp"
 #include "../common/report.hpp"
 
@@ -167,28 +168,14 @@ task<int> lead(const options& chosen, bench::report& out) {
 
 int main(int argc, char** argv) {
   constexpr const char* name = "flood_starling";
-  starling::runtime_options from_user;
-  try {
-    from_user = starling::runtime_options::parse(argc, argv);
-  } catch (const starling::option_error& e) {
-    fmt::print(stderr, "{}: {}\n", name, e.what());
-    return bench::exit_bad_usage;
-  }
   options chosen;
   CLI::App app{"Many messages to one chare that takes none before all senders are held back"};
   bench::add_options(app, chosen);
   app.add_option("--most-mib", chosen.most_mib,
                  "Memory by which a process may grow with back-pressure")
       ->capture_default_str();
-  return bench::exit_code_of(name, app, [&] {
-    app.parse(argc, argv);
-    std::vector<std::string> names;
-    for (const question& q : questions) names.push_back(q.name);
-    bench::require_known(chosen, names);
-    bench::require_writable(chosen.json);
-    from_user.workers = unsigned(chosen.workers);
-    bench::report out(name, chosen);
-    runtime rt(from_user);
-    return starling::run(rt, lead(chosen, out));
-  });
+  std::vector<std::string> names;
+  for (const question& q : questions) names.push_back(q.name);
+  return bench::run_job(name, argc, argv, app, chosen, names,
+                        [&](bench::report& out) { return lead(chosen, out); });
 }

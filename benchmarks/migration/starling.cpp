@@ -13,6 +13,7 @@
 #include <starling/core.hpp>
 #include <starling/objects.hpp>
 
+#include "../common/job.hpp"
 #include "../common/report.hpp"
 
 namespace {
@@ -278,13 +279,6 @@ task<int> lead(const settings& chosen, bench::report& out) {
 
 int main(int argc, char** argv) {
   constexpr const char* name = "migration_starling";
-  starling::runtime_options from_user;
-  try {
-    from_user = starling::runtime_options::parse(argc, argv);
-  } catch (const starling::option_error& e) {
-    fmt::print(stderr, "{}: {}\n", name, e.what());
-    return bench::exit_bad_usage;
-  }
   settings chosen;
   chosen.workers = 2;
   CLI::App app{"Migrations of chares, messages after them, and the gain and cost of balancing"};
@@ -294,15 +288,8 @@ int main(int argc, char** argv) {
   app.add_option("--unit-us", chosen.unit_us, "Work of a light chare in one step, microseconds")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
-  return bench::exit_code_of(name, app, [&] {
-    app.parse(argc, argv);
-    std::vector<std::string> names{"hop_1k", "hop_1m", "call_unmoved", "call_first", "call_later"};
-    for (const balance_question& q : balance_questions) names.push_back(q.name);
-    bench::require_known(chosen, names);
-    bench::require_writable(chosen.json);
-    from_user.workers = unsigned(chosen.workers);
-    bench::report out(name, chosen);
-    runtime rt(from_user);
-    return starling::run(rt, lead(chosen, out));
-  });
+  std::vector<std::string> names{"hop_1k", "hop_1m", "call_unmoved", "call_first", "call_later"};
+  for (const balance_question& q : balance_questions) names.push_back(q.name);
+  return bench::run_job(name, argc, argv, app, chosen, names,
+                        [&](bench::report& out) { return lead(chosen, out); });
 }

@@ -106,7 +106,8 @@ struct cells_program {
       co_await p.saved.load();
     } else {
       p.introduce();
-      // The caller may continue on another worker, whose messages may overtake these.
+      // The caller's task may resume on another worker. Messages that it sends from there may
+      // arrive before those of `introduce`.
       co_await starling::quiescence();
     }
     co_return p;

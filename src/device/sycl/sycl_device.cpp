@@ -50,13 +50,12 @@ std::unique_ptr<backend_stream> sycl_device::make_stream(const stream_request& r
   return guarded("making a queue", [&] {
     const ::sycl::property::queue::in_order in_order;
     const ::sycl::property::queue::enable_profiling times;
-    const queue_property::priority_high high;
-    const bool is_high = r.priority == priority::high;
-    using list = ::sycl::property_list;
-    const list properties = m_has_times
-                                ? (is_high ? list{in_order, times, high} : list{in_order, times})
-                            : is_high ? list{in_order, high}
-                                      : list{in_order};
+    const auto with = [&](auto... more) {
+      return m_has_times ? ::sycl::property_list{in_order, times, more...}
+                         : ::sycl::property_list{in_order, more...};
+    };
+    const ::sycl::property_list properties =
+        r.priority == priority::high ? with(queue_property::priority_high()) : with();
     const starling::sycl::async_errors errors;
     return std::make_unique<sycl_stream>(
         m_shared, ::sycl::queue(m_shared.context, m_shared.device, errors, properties), errors);
