@@ -9,6 +9,7 @@
 #include <iterator>
 #include <set>
 #include <string>
+#include <system_error>
 
 /// Finds shared memory that a job has left behind; used by benchmarks and tests of faults.
 namespace starling::bench {
@@ -48,8 +49,11 @@ inline std::set<std::string> detached_segments() {
 inline std::set<std::string> unused_shared_memory() {
   std::set<std::string> names = detached_segments();
   std::set<std::string> files;
-  for (const auto& entry : std::filesystem::directory_iterator(shared_memory_folder))
-    files.insert(entry.path().filename());
+  std::error_code removed;  // by another job, while this looks
+  for (std::filesystem::recursive_directory_iterator at(shared_memory_folder, removed), end;
+       at != end; at.increment(removed))
+    if (!at->is_directory(removed))
+      files.insert(at->path().string().substr(shared_memory_folder.size()));
   // Read after the names: a file that is created in between is not in the list of names.
   const std::set<std::string> mapped = mapped_shared_memory();
   std::set_difference(files.begin(), files.end(), mapped.begin(), mapped.end(),

@@ -16,9 +16,14 @@
 #include <starling/net/bootstrap.hpp>
 
 #include "private_folder.hpp"
+#include "shared_memory_folder.hpp"
 
 namespace starling::launch {
 namespace {
+
+constexpr useconds_t look_interval = 5000;
+/// Processes that their parent does not reap seem to live for ever.
+constexpr int most_looks = 400;
 
 /// Closes all file descriptors except 0.
 void close_all_but_input() {
@@ -32,8 +37,9 @@ void close_all_but_input() {
 
 }  // namespace
 
-guard::guard(std::string folder, int ranks)
-    : m_folder(std::move(folder)), m_size(static_cast<std::size_t>(ranks)) {
+guard::guard(std::string private_folder, std::string shared_memory_folder, int ranks)
+    : m_private(std::move(private_folder)), m_shared(std::move(shared_memory_folder)),
+      m_size(static_cast<std::size_t>(ranks)) {
   void* shared = ::mmap(nullptr, m_size * sizeof(group_list), PROT_READ | PROT_WRITE,
                         MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   int ends[2] = {-1, -1};
@@ -78,12 +84,28 @@ void guard::watch(int pipe) noexcept {
   char nothing = 0;
   while (::read(0, &nothing, 1) < 0 && errno == EINTR) {
   }
+  end_groups();
+  private_folder::remove(m_private);
+  ::_exit(0);
+}
+
+/// Kills the registered groups and removes their shared memory. A process of a group may make a
+/// file until it is dead, which this process, not being its parent, can only see by looking.
+void guard::end_groups() noexcept {
   for (std::size_t i = 0; i < m_size; ++i) {
     const pid_t group = m_groups[i].load(std::memory_order_relaxed);
     if (group > 0) ::kill(-group, SIGKILL);
   }
-  private_folder::remove(m_folder);
-  ::_exit(0);
+  for (int looks = 0; any_group_lives() && looks < most_looks; ++looks) ::usleep(look_interval);
+  shared_memory_folder::remove(m_shared);
+}
+
+bool guard::any_group_lives() const noexcept {
+  for (std::size_t i = 0; i < m_size; ++i) {
+    const pid_t group = m_groups[i].load(std::memory_order_relaxed);
+    if (group > 0 && ::kill(-group, 0) == 0) return true;
+  }
+  return false;
 }
 
 }  // namespace starling::launch

@@ -15,6 +15,7 @@
 #include "private_folder.hpp"
 #include "rank_process.hpp"
 #include "rendezvous.hpp"
+#include "shared_memory_folder.hpp"
 #include "stop_request.hpp"
 
 namespace starling::launch {
@@ -142,6 +143,7 @@ class launcher final : private rendezvous_events, private control_events {
   sink m_output{1};
   sink m_errors{2};
   private_folder m_folder;
+  shared_memory_folder m_shared;
   stop_request m_stop;
   guard m_guard;
   detail::wire::secret m_secret;

@@ -99,7 +99,7 @@ inherited take_over() {
 
 launcher::launcher(options chosen, job_state& job, control& requests)
     : m_options(std::move(chosen)), m_job(job), m_control(requests), m_stop(m_folder.requests()),
-      m_guard(m_folder.path(), m_options.ranks), m_secret(new_secret()),
+      m_guard(m_folder.path(), m_shared.path(), m_options.ranks), m_secret(new_secret()),
       m_rendezvous(m_folder.socket(), m_secret, m_options.ranks, *this),
       m_ranks(static_cast<std::size_t>(m_options.ranks)) {
   std::signal(SIGPIPE, SIG_IGN);
@@ -127,6 +127,7 @@ start_settings launcher::common_settings(int failed_starts) const {
                    fmt::format("STARLING_LAUNCH_RESTARTS={}", m_job.starts),
                    fmt::format("STARLING_LAUNCH_BEGIN={}",
                                m_job.before.date.time_since_epoch() / std::chrono::nanoseconds(1))};
+  if (!m_shared.path().empty()) all.variables.push_back("UCX_POSIX_DIR=" + m_shared.path());
   all.ranks = m_options.ranks;
   all.cores = usable_cores().size();
   if (const unsigned limit = detail::cpu_limit("/"); limit != 0)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Behaviour of `starling launch` that users rely on.
 #include <algorithm>
+#include <filesystem>
 #include <set>
 #include <sstream>
 
@@ -135,6 +136,45 @@ TEST(launch, leaves_no_folder_behind) {
     (void)run(launch(2, deed, {"--grace", "0"}), {{"XDG_RUNTIME_DIR", folder.path()}});
     EXPECT_TRUE(folder.is_empty()) << deed[0];
   }
+}
+
+/// Starts two ranks that make a file in UCX's folder, print "here FOLDER" and do `deed`.
+std::vector<std::string> launch_with_file_of_ucx(const std::string& deed) {
+  const std::string makes_file =
+      R"(: > "$UCX_POSIX_DIR/ucx_shm_posix_$$"; echo "here $UCX_POSIX_DIR"; )";
+  return {STARLING_COMMAND, "launch", "-n", "2", "sh", "-c", makes_file + deed};
+}
+/// Returns UCX's folder as the first rank has printed it.
+std::string folder_of_ucx(const command& job) {
+  const std::string line = lines_of(job.output()).front();
+  return line.substr(std::string("here ").size());
+}
+
+TEST(launch, removes_the_shared_memory_of_killed_ranks) {
+  command job(launch_with_file_of_ucx("kill -9 $$"));
+  const outcome end = job.finish();
+  ASSERT_TRUE(contains(end.output, "here /dev/shm/starling-")) << end.output << end.errors;
+  EXPECT_FALSE(std::filesystem::exists(folder_of_ucx(job)));
+}
+
+TEST(launch, leaves_no_shared_memory_when_it_is_killed) {
+  const scratch_folder folder;
+  command job(launch_with_file_of_ucx("exec sleep 1000"), {{"XDG_RUNTIME_DIR", folder.path()}});
+  ASSERT_TRUE(job.wait_for("here /dev/shm/starling-", 2));
+  EXPECT_FALSE(std::filesystem::is_empty(folder_of_ucx(job)));
+  job.signal(SIGKILL);
+  EXPECT_EQ(job.finish().signal, SIGKILL);
+  while (!folder.is_empty()) ::sched_yield();  // the guard removes this folder last
+  EXPECT_FALSE(std::filesystem::exists(folder_of_ucx(job)));
+}
+
+TEST(launch, leaves_the_folder_of_ucx_to_the_user) {
+  const scratch_folder folder;
+  command job(launch_with_file_of_ucx("exit 0"), {{"UCX_POSIX_DIR", folder.path()}});
+  const outcome end = job.finish();
+  EXPECT_EQ(end.code, 0) << end.errors;
+  EXPECT_EQ(folder_of_ucx(job), folder.path());
+  EXPECT_FALSE(folder.is_empty());
 }
 
 TEST(launch, uses_a_writable_folder) {

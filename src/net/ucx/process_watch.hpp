@@ -16,7 +16,7 @@ struct process_location {
   long id = 0;
   std::string host;                 ///< host name, for messages
   std::string view;                 ///< equal for processes that can reach each other's sockets
-  std::uint64_t shared_memory = 0;  ///< bytes free in /dev/shm at start; 0: not writable
+  std::uint64_t shared_memory = 0;  ///< bytes free in UCX's folder at start; 0: not writable
 
   /// Returns "process 123 on host".
   [[nodiscard]] std::string name() const;

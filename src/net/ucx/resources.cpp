@@ -17,7 +17,12 @@
 namespace starling::detail {
 namespace {
 
-constexpr const char* shared_folder = "/dev/shm";
+/// Returns the folder in which UCX makes files: `starling launch` sets one of each job.
+std::string shared_folder() {
+  const char* const set = std::getenv("UCX_POSIX_DIR");
+  return set != nullptr ? set : "/dev/shm";
+}
+
 /// UCX 1.13 allocates 4.3 MiB for each rank at start and as much again when many messages wait.
 constexpr std::uint64_t memory_of_rank = std::uint64_t{10} << 20;
 
@@ -37,9 +42,10 @@ int open_files() {
 
 }  // namespace
 
-std::uint64_t free_shared_memory() noexcept {
+std::uint64_t free_shared_memory() {
   struct statvfs found {};
-  if (::access(shared_folder, W_OK) != 0 || ::statvfs(shared_folder, &found) != 0) return 0;
+  const std::string folder = shared_folder();
+  if (::access(folder.c_str(), W_OK) != 0 || ::statvfs(folder.c_str(), &found) != 0) return 0;
   return std::uint64_t(found.f_bavail) * found.f_frsize;
 }
 
@@ -56,9 +62,9 @@ bool has_room_for_ucx(const std::vector<process_location>& processes, int rank) 
   }
   if (std::getenv("UCX_TLS") != nullptr || least / near >= memory_of_rank) return true;
   const std::string what =
-      least == 0 ? fmt::format("{} cannot be written", shared_folder)
+      least == 0 ? fmt::format("{} cannot be written", shared_folder())
                  : fmt::format("{} has {} MiB free, too few for {} ranks (10 MiB each)",
-                               shared_folder, least >> 20, near);
+                               shared_folder(), least >> 20, near);
   if (is_first && near > 1)
     std::fprintf(stderr,
                  "starling: %s: ranks of this host use other ways than POSIX shared memory, which "
