@@ -101,6 +101,9 @@ task<> ask_copies(const settings& chosen, bench::report& out) {
   starling::device &near = all.device(0), &far = all.device(all.count() - 1);
   const std::size_t count = travelling_numbers(chosen);
   const int copies = even_transfers(chosen);
+  // Otherwise copies pass through the host, even where the devices are connected.
+  static_cast<void>(near.enable_peer_access(far));
+  static_cast<void>(far.enable_peer_access(near));
   starling::stream at = near.make_stream(), other = far.make_stream();
   auto here = near.allocate<std::uint64_t>(starling::memory_kind::device, count, at);
   auto back = near.allocate<std::uint64_t>(starling::memory_kind::device, count, at);

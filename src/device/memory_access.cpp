@@ -22,13 +22,9 @@ device& device_here() {
   return devices(*rt).here();
 }
 
-/// A stream and pinned memory through which the pieces are copied.
-class staging {
+/// A stream whose copies the calling worker waits for.
+class blocking_stream {
  public:
-  explicit staging(std::size_t bytes)
-      : m_stream(device_here().make_stream()),
-        m_memory(m_stream.device().allocate<std::byte>(memory_kind::pinned,
-                                                       std::min(bytes, piece_bytes))) {}
   /// Later copies run after the work that `other` has so far, whether or not it has failed.
   void follow(stream_state& other) {
     m_stream.state().wait(other.record().state(), dependency::order);
@@ -38,10 +34,20 @@ class staging {
     m_stream.state().finish();
     static_cast<void>(m_stream.is_idle());  // throws if the device is lost
   }
+
+ protected:
+  stream m_stream = device_here().make_stream();
+};
+
+/// A stream and pinned memory through which the pieces are copied.
+class staging : public blocking_stream {
+ public:
+  explicit staging(std::size_t bytes)
+      : m_memory(m_stream.device().allocate<std::byte>(memory_kind::pinned,
+                                                       std::min(bytes, piece_bytes))) {}
   [[nodiscard]] std::span<std::byte> memory() noexcept { return m_memory.span(); }
 
  private:
-  stream m_stream;
   buffer<std::byte> m_memory;
 };
 
@@ -53,10 +59,7 @@ void read_memory(memory_kind kind, const void* from, std::size_t bytes, stream_s
                  const std::function<void(std::span<const std::byte>)>& sink) {
   const auto* const first = static_cast<const std::byte*>(from);
   if (kind != memory_kind::device) {
-    if (order != nullptr) {
-      order->finish();
-      static_cast<void>(order->is_idle());  // throws if the device is lost
-    }
+    finish_work(order);
     return sink({first, bytes});
   }
   staging pieces(bytes);
@@ -79,6 +82,16 @@ void write_memory(memory_kind kind, void* to, const std::byte* from, std::size_t
     std::memcpy(piece.data(), from + at, piece.size());
     pieces.copy(static_cast<std::byte*>(to) + at, piece.data(), piece.size());
   }
+}
+
+void copy_memory(void* to, const void* from, std::size_t bytes) {
+  blocking_stream().copy(to, from, bytes);
+}
+
+void finish_work(stream_state* order) {
+  if (order == nullptr) return;
+  order->finish();
+  static_cast<void>(order->is_idle());  // throws if the device is lost
 }
 
 }  // namespace starling::detail

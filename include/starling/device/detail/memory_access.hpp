@@ -26,4 +26,12 @@ void read_memory(memory_kind kind, const void* from, std::size_t bytes, stream_s
 /// there. @throws as read_memory
 void write_memory(memory_kind kind, void* to, const std::byte* from, std::size_t bytes);
 
+/// Copies `bytes` between device memory that the calling worker's device can access and that no
+/// work uses. Waits until they are there. @throws as read_memory
+void copy_memory(void* to, const void* from, std::size_t bytes);
+
+/// Waits until the work submitted to `order` (may be null) so far is over.
+/// @throws device_error when the device is lost
+void finish_work(stream_state* order);
+
 }  // namespace starling::detail

@@ -212,6 +212,8 @@ class array_of final : public array_base {
   void destroy_away(local_elements& local, const key& k, ticket position);
   /// Processes a message to a tracked element that has arrived at worker `m.queued().home`.
   void receive_tracked(tracked_message<T>& m);
+  /// Notes that the element, or the state of a destroyed one, leaves the worker.
+  static void leave_worker(typename directory::entry& e, const location& next) noexcept;
   /// Takes an element that arrives on the worker. `resumes`: its coroutine was left on another
   /// rank.
   void arrive(local_elements& local, const key& k, arriving<T> element, const location& now,
@@ -332,7 +334,6 @@ class array_of final : public array_base {
   friend class bond_of;
   void depart(local_elements& local, const key& k, T& element);
   void leave_home(local_elements& home, const key& k, T& element);
-  static void leave_worker(typename directory::entry& e, const location& next) noexcept;
   void send_within_rank(typename directory::entry& e, const key& k, T& element,
                         local_elements& target, const location& next);
   /// The first and the last part of `arrive`: puts the element on the worker; lets it continue.

@@ -132,19 +132,25 @@ class bond_of final : public bond {
   void send_to_rank(std::uint32_t on, const key& k, Leader& leader, const location& next,
                     Follower& follower, const location& follower_next) {
     job& j = *m_leading.space().current_job();
-    shared_buffer<std::byte> state, follower_state;
-    if (!save_element(m_leading, k, leader, state)) return;
-    if (!save_element(m_following, k, follower, follower_state)) return;
     const auto [rank, on_rank] = j.location_of(next.worker);
-    j.send(rank, make_remote_for<remote_pair<Leader, Follower>>(
-                     j, {on_rank, priority::high}, m_leading.id(), k, next,
-                     leader.element_state().at_point != nullptr, state, m_following.id(), k,
-                     follower_next, follower.element_state().at_point != nullptr, follower_state));
+    const remote_way way{on_rank, priority::high};
+    shared_buffer<std::byte> state, follower_state;
+    exported_memory exported(j, rank);
+    if (!save_element(m_leading, k, leader, exported, state)) return;
+    if (!save_element(m_following, k, follower, exported, follower_state)) return;
+    const bool resumes = leader.element_state().at_point != nullptr;
+    const bool follower_resumes = follower.element_state().at_point != nullptr;
+    const auto make = [=, this, &j](const exported_memory& e) {
+      return make_remote_for<remote_pair<Leader, Follower>>(
+          j, way, m_leading.id(), k, next, resumes, state, m_following.id(), k, follower_next,
+          follower_resumes, follower_state, e);
+    };
     left(on, k, next, follower_next);
     leader.abandon_coroutine();
     follower.abandon_coroutine();
-    delete &leader;
-    delete &follower;
+    exported_memory::send(
+        std::move(exported), make,
+        std::pair(std::unique_ptr<Leader>(&leader), std::unique_ptr<Follower>(&follower)));
   }
 
   array_of<Leader>& m_leading;
@@ -157,22 +163,24 @@ struct remote_pair {
     input_archive ar = a.arguments();
     const auto first = read<Leader>(a, ar);
     const auto second = read<Follower>(a, ar);
+    imported_memory imported(a, ar);
     require_end(ar);
     auto& leading = first.at.array;
     auto* const b = dynamic_cast<bond_of<Leader, Follower>*>(leading.bound());
     a.require(b != nullptr && &b->following() == &second.at.array && first.at.k == second.at.k,
               "two elements that are not bound to each other");
-    if (leading.is_closed()) return;
-    arriving<Leader> leader = load(first);
+    if (leading.is_closed() || !imported.map()) return;
+    arriving<Leader> leader = load(first, imported);
     if (leader == nullptr) return;
     arriving<Follower> follower;
     try {
-      follower = load(second);
+      follower = load(second, imported);
     } catch (const not_made_yet&) {  // both are read again later
       forget_messages<Leader>(leader->element_state().tracked->order);
       throw;
     }
     if (follower == nullptr) return;
+    imported.give_back();
     require_absent(a, first.at);
     require_absent(a, second.at);
     b->arrive(first.at.here.index, first.at.k, {std::move(leader), first.at.now, first.resumes},
@@ -193,9 +201,9 @@ struct remote_pair {
     return {std::move(at), resumes, ar.read<shared_buffer<std::byte>>()};
   }
   template <class T>
-  static arriving<T> load(const received<T>& r) {
+  static arriving<T> load(const received<T>& r, imported_memory& imported) {
     input_archive from(r.state.elements());
-    arriving<T> made = load_element(r.at.array, r.at.k, r.at.here, from);
+    arriving<T> made = load_element(r.at.array, r.at.k, r.at.here, from, imported);
     if (made != nullptr) require_end(from);
     return made;
   }

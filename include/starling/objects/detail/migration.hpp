@@ -245,15 +245,9 @@ void array_of<T>::depart(local_elements& local, const key& k, T& element) {
   const traced_departure traced(element, next);
   local_elements& target = *locate_worker(to).local;
   if (target.home != nullptr) return send_within_rank(e, k, element, target, next);
-  if constexpr (migrates_between_ranks<T>) {
-    if (!send_element(*this, k, element, next)) return;
-    leave_worker(e, next);
-    element.abandon_coroutine();
-    delete &element;
-  }
+  if constexpr (migrates_between_ranks<T>) send_element(*this, k, element, next);
 }
 
-/// Notes that the element, or the state of a destroyed one, leaves the worker.
 template <class T>
 void array_of<T>::leave_worker(typename directory::entry& e, const location& next) noexcept {
   e.element = nullptr;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <starling/objects/detail/bond.hpp>
+#include <starling/objects/detail/exported_memory.hpp>
 #include <starling/objects/detail/tracked_message.hpp>
 #include <starling/objects/shared_buffer.hpp>
 
@@ -229,15 +230,17 @@ void save_element_state(job& j, output_archive& ar, T& element) {
 }
 
 /// Writes an element that is to leave the rank. Returns false if its `serialize` has ended the run.
-/// @throws usage_error, archive_error, std::bad_alloc
+/// `exported`: of the message that will have the state. @throws usage_error, archive_error,
+/// device_error, std::bad_alloc
 template <class T>
 [[nodiscard]] bool save_element(array_of<T>& array, const typename address<T>::key& k, T& element,
-                                shared_buffer<std::byte>& state) {
+                                exported_memory& exported, shared_buffer<std::byte>& state) {
   job& j = *array.space().current_job();
   std::vector<std::byte> bytes;
   output_archive ar(bytes);
   {
     const writing_for here(j);
+    const exported_memory::scope exports(ar, exported);
     if (!serialize(array, k, element, ar)) return false;
   }
   save_element_state(j, ar, element);
@@ -245,19 +248,25 @@ template <class T>
   return true;
 }
 
-/// Sends an element of this rank to worker `now.worker` of another rank. Returns false if its
-/// `serialize` has ended the run; otherwise the caller deletes it. @throws as save_element
+/// Sends an element of this rank to worker `now.worker` of another rank and deletes it. Has no
+/// effect if its `serialize` ends the run. @throws as save_element
 template <class T>
-[[nodiscard]] bool send_element(array_of<T>& array, const typename address<T>::key& k, T& element,
-                                const location& now) {
+void send_element(array_of<T>& array, const typename address<T>::key& k, T& element,
+                  const location& now) {
   job& j = *array.space().current_job();
-  shared_buffer<std::byte> state;
-  if (!save_element(array, k, element, state)) return false;
   const auto [rank, on_rank] = j.location_of(now.worker);
-  const bool resumes = element.element_state().at_point != nullptr;
-  j.send(rank, make_remote_for<remote_element<T>>(j, {on_rank, priority::high}, array.id(), k, now,
-                                                  resumes, state));
-  return true;
+  const remote_way way{on_rank, priority::high};
+  shared_buffer<std::byte> state;
+  exported_memory exported(j, rank);
+  if (!save_element(array, k, element, exported, state)) return;
+  auto& s = element.element_state();
+  const bool resumes = s.at_point != nullptr;
+  const auto make = [=, &j, &array](const exported_memory& e) {
+    return make_remote_for<remote_element<T>>(j, way, array.id(), k, now, resumes, state, e);
+  };
+  array.leave_worker(array.entry(s.local->index, k), now);
+  element.abandon_coroutine();
+  exported_memory::send(std::move(exported), make, std::unique_ptr<T>(&element));
 }
 
 /// Makes an element whose state is read next. Returns null if its constructor has ended the run,
@@ -284,10 +293,14 @@ template <class T>
 /// @throws archive_error, not_made_yet
 template <class T>
 [[nodiscard]] arriving<T> load_element(array_of<T>& array, const typename address<T>::key& k,
-                                       local_elements& here, input_archive& ar) {
+                                       local_elements& here, input_archive& ar,
+                                       imported_memory& imported) {
   arriving<T> made = make_migrated(array, k, here);
   if (made == nullptr) return nullptr;
-  if (!serialize(array, k, *made, ar)) return nullptr;
+  {
+    const imported_memory::scope imports(ar, imported);
+    if (!serialize(array, k, *made, ar)) return nullptr;
+  }
   auto& s = made->element_state();
   ar(s.reductions, s.balance_skip, s.chances);
   load_channels(ar, *made);
@@ -332,13 +345,15 @@ struct remote_element {
     const auto [array, k, now, here] = read_arrival_place<T>(a, ar);
     const bool resumes = ar.read<bool>();
     const auto state = ar.read<shared_buffer<std::byte>>();
+    imported_memory imported(a, ar);
     require_end(ar);
-    if (array.is_closed()) return;
+    if (array.is_closed() || !imported.map()) return;
     a.require(!follows(array), "a follower without its leader");
     input_archive from(state.elements());
-    arriving<T> element = load_element(array, k, here, from);
+    arriving<T> element = load_element(array, k, here, from, imported);
     if (element == nullptr) return;
     require_end(from);
+    imported.give_back();
     const auto& known = array.entry(here.index, k);
     a.require(known.element == nullptr && now.version > known.known.version,
               "an element that is here or has left again");
