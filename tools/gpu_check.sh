@@ -313,10 +313,7 @@ stage_ranks() {
       --json "$out/device_migration-process.json"
     # shellcheck disable=SC2086
     NOTE='share' run migration-ranks 100 $launch $migration --workers 1 \
-      --only uneven_barrier,uneven_balanced --json "$out/device_migration-ranks.json"
-    # shellcheck disable=SC2086
-    NOTE='gb_per_s' run migration-between-ranks 100 $launch $migration --workers 1 \
-      --only migration_64m --scale 0.1 --json "$out/device_migration-between-ranks.json"
+      --json "$out/device_migration-ranks.json"
   fi
   local small="--grid 192 192 192 --iterations 2000 --warmup 300"
   local bits="--grid 160 160 160 --iterations 20 --problem random --verify"

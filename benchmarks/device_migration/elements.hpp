@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -106,6 +107,20 @@ struct traveller : starling::chare<traveller> {
   std::uint64_t m_other = 0;
   bool m_advances = false;
   callback<std::uint64_t> m_end;
+};
+
+/// Memory of the last worker's device, which the first rank copies from and to.
+struct far_memory : starling::chare<far_memory> {
+  explicit far_memory(std::size_t count)
+      : m_memory(here().allocate<std::uint64_t>(starling::memory_kind::device, count)) {}
+  std::optional<starling::memory_name> name() { return here().export_memory(m_memory.data()); }
+
+ private:
+  starling::buffer<std::uint64_t> m_memory;
+};
+struct on_worker {
+  std::uint64_t number;
+  std::size_t operator()(int, std::uint64_t) const { return number; }
 };
 
 /// Tells where a worker's work on devices runs.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -94,32 +95,39 @@ task<> ask_migrations(const settings& chosen, bench::report& out) {
   all.destroy();
 }
 
-/// The floor of a migration between two devices of a process: copies of as many bytes, back and
-/// forth.
-task<> ask_copies(const settings& chosen, bench::report& out) {
+/// Maps the memory with the given name for work of `near`. Throws if that is impossible.
+std::uint64_t* map(starling::device& near, const std::optional<starling::memory_name>& name) {
+  if (!name) throw starling::device_error("the device exports no memory");
+  // Without it, copies within a process pass through the host even where devices are connected.
   const starling::device_set& all = starling::devices(*runtime::current());
-  starling::device &near = all.device(0), &far = all.device(all.count() - 1);
+  for (std::size_t i = 0; i < all.count(); ++i)
+    static_cast<void>(near.enable_peer_access(all.device(i)));
+  return static_cast<std::uint64_t*>(near.import_memory(*name).data);
+}
+
+/// The floor of a migration: copies of as many bytes to the device of the last worker and back.
+task<> ask_copies(const settings& chosen, bench::report& out) {
+  starling::device& near = here();
   const std::size_t count = travelling_numbers(chosen);
+  const std::size_t bytes = count * sizeof(std::uint64_t);
   const int copies = even_transfers(chosen);
-  // Otherwise copies pass through the host, even where the devices are connected.
-  static_cast<void>(near.enable_peer_access(far));
-  static_cast<void>(far.enable_peer_access(near));
-  starling::stream at = near.make_stream(), other = far.make_stream();
-  auto here = near.allocate<std::uint64_t>(starling::memory_kind::device, count, at);
+  runtime& rt = *runtime::current();
+  const on_worker last{starling::total_worker_count(rt) - 1};
+  const auto owner = starling::create_array<far_memory>(rt, 1, last, count);
+  std::uint64_t* const there = map(near, co_await owner[0].call<&far_memory::name>());
+  starling::stream at = near.make_stream();
+  auto first = near.allocate<std::uint64_t>(starling::memory_kind::device, count, at);
   auto back = near.allocate<std::uint64_t>(starling::memory_kind::device, count, at);
-  auto there = far.allocate<std::uint64_t>(starling::memory_kind::device, count, other);
   bench::sampling runs(chosen, copy_name, std::uint64_t(copies));
   for (std::uint64_t value = 100; runs.wants_more(); ++value) {
-    at.fill(here, value);
+    at.fill(first, value);
     at.fill(back, std::uint64_t(0));
-    other.fill(there, std::uint64_t(0));
     co_await at.completion();
-    co_await other.completion();
     runs.begin();
     for (int i = 0; i < copies; i += 2) {
-      other.copy(there, std::as_const(here).span());
-      co_await other.completion();
-      at.copy(back, std::as_const(there).span());
+      at.copy_bytes(there, first.data(), bytes);
+      co_await at.completion();
+      at.copy_bytes(back.data(), there, bytes);
       co_await at.completion();
     }
     runs.end();
@@ -130,6 +138,7 @@ task<> ask_copies(const settings& chosen, bench::report& out) {
     runs.judge(right && !chosen.breaks(copy_name));
   }
   out.add(runs.result());
+  owner.destroy();
 }
 
 task<> ask_balance(const settings& chosen, bench::report& out, bool balances) {
@@ -221,11 +230,12 @@ task<int> lead(settings& chosen, bench::report& out) {
   choose_sizes(chosen, on_host);
   const std::size_t devices = co_await devices_in_use();
   const bool is_one_each = devices == starling::total_worker_count(rt);
-  const bool can_copy = starling::rank_count() == 1 && is_one_each;
+  // Memory of other ranks is reached on GPUs only.
+  const bool can_copy = is_one_each && (starling::rank_count() == 1 || !on_host);
   if (!can_copy && !chosen.only.empty() && chosen.runs(copy_name))
     throw starling::usage_error(fmt::format(
-        "{} copies between devices of one process: start one with as many devices as workers, for "
-        "example --workers 2 --starling-devices 2",
+        "{} needs a device for each worker, and between ranks GPUs: for example --workers 2 "
+        "--starling-devices 2",
         copy_name));
   out.config("ranks", starling::rank_count());
   out.config("backend", std::string(starling::to_string(all.backend())));
