@@ -312,7 +312,7 @@ stage_ranks() {
     NOTE='share' run migration-process 100 $migration --workers "$gpus" --starling-devices "$gpus" \
       --json "$out/device_migration-process.json"
     # shellcheck disable=SC2086
-    NOTE='share' run migration-ranks 100 $launch $migration --workers 1 \
+    NOTE='share' run migration-ranks 100 $launch $migration --workers 1 --starling-spin 1000 \
       --json "$out/device_migration-ranks.json"
   fi
   local small="--grid 192 192 192 --iterations 2000 --warmup 300"

@@ -46,6 +46,9 @@ class numbers {
     m_at = std::move(at);
   }
   void fill(std::uint64_t value) { m_at.fill(m_numbers, value); }
+  std::optional<starling::memory_name> exported() {
+    return m_at.device().export_memory(m_numbers.data());
+  }
   void submit(int rounds) {
     m_at.submit(starling::range{std::int64_t(m_numbers.size())}, advance{m_numbers.data(), rounds});
   }
@@ -109,14 +112,17 @@ struct traveller : starling::chare<traveller> {
   callback<std::uint64_t> m_end;
 };
 
-/// Memory of the last worker's device, which the first rank copies from and to.
+/// Memory of the last worker's device, from which the first device copies.
 struct far_memory : starling::chare<far_memory> {
-  explicit far_memory(std::size_t count)
-      : m_memory(here().allocate<std::uint64_t>(starling::memory_kind::device, count)) {}
-  std::optional<starling::memory_name> name() { return here().export_memory(m_memory.data()); }
+  explicit far_memory(std::size_t count) : m_numbers(count, 0) {}
+  std::optional<starling::memory_name> name() { return m_numbers.exported(); }
+  task<> fill(std::uint64_t value) {
+    m_numbers.fill(value);
+    co_await m_numbers.completion();
+  }
 
  private:
-  starling::buffer<std::uint64_t> m_memory;
+  numbers m_numbers;
 };
 struct on_worker {
   std::uint64_t number;

@@ -96,49 +96,46 @@ task<> ask_migrations(const settings& chosen, bench::report& out) {
 }
 
 /// Maps the memory with the given name for work of `near`. Throws if that is impossible.
-std::uint64_t* map(starling::device& near, const std::optional<starling::memory_name>& name) {
+const std::uint64_t* map(starling::device& near, const std::optional<starling::memory_name>& name) {
   if (!name) throw starling::device_error("the device exports no memory");
   // Without it, copies within a process pass through the host even where devices are connected.
   const starling::device_set& all = starling::devices(*runtime::current());
   for (std::size_t i = 0; i < all.count(); ++i)
     static_cast<void>(near.enable_peer_access(all.device(i)));
-  return static_cast<std::uint64_t*>(near.import_memory(*name).data);
+  return static_cast<const std::uint64_t*>(near.import_memory(*name).data);
 }
 
-/// The floor of a migration: copies of as many bytes to the device of the last worker and back.
+/// The floor of a migration: copies of as many bytes from the last worker's device to the first
+/// one, by the first one, as the receiver of a migration copies.
 task<> ask_copies(const settings& chosen, bench::report& out) {
-  starling::device& near = here();
-  const std::size_t count = travelling_numbers(chosen);
-  const std::size_t bytes = count * sizeof(std::uint64_t);
-  const int copies = even_transfers(chosen);
   runtime& rt = *runtime::current();
+  starling::device& near = starling::devices(rt).device(0);
+  const std::size_t count = travelling_numbers(chosen);
+  const int copies = even_transfers(chosen);
   const on_worker last{starling::total_worker_count(rt) - 1};
-  const auto owner = starling::create_array<far_memory>(rt, 1, last, count);
-  std::uint64_t* const there = map(near, co_await owner[0].call<&far_memory::name>());
+  const auto far = starling::create_array<far_memory>(rt, 1, last, count);
+  const std::uint64_t* const there = map(near, co_await far[0].call<&far_memory::name>());
   starling::stream at = near.make_stream();
-  auto first = near.allocate<std::uint64_t>(starling::memory_kind::device, count, at);
-  auto back = near.allocate<std::uint64_t>(starling::memory_kind::device, count, at);
+  auto here = near.allocate<std::uint64_t>(starling::memory_kind::device, count, at);
   bench::sampling runs(chosen, copy_name, std::uint64_t(copies));
   for (std::uint64_t value = 100; runs.wants_more(); ++value) {
-    at.fill(first, value);
-    at.fill(back, std::uint64_t(0));
+    co_await far[0].call<&far_memory::fill>(value);
+    at.fill(here, std::uint64_t(0));
     co_await at.completion();
     runs.begin();
-    for (int i = 0; i < copies; i += 2) {
-      at.copy_bytes(there, first.data(), bytes);
-      co_await at.completion();
-      at.copy_bytes(back.data(), there, bytes);
+    for (int i = 0; i < copies; ++i) {
+      at.copy_bytes(here.data(), there, count * sizeof(std::uint64_t));
       co_await at.completion();
     }
     runs.end();
     std::vector<std::uint64_t> found(count);
-    at.copy(found, std::as_const(back).span());
+    at.copy(found, std::as_const(here).span());
     co_await at.completion();
     const bool right = std::uint64_t(std::ranges::count(found, value)) == count;
     runs.judge(right && !chosen.breaks(copy_name));
   }
   out.add(runs.result());
-  owner.destroy();
+  far.destroy();
 }
 
 task<> ask_balance(const settings& chosen, bench::report& out, bool balances) {

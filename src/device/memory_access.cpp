@@ -89,7 +89,7 @@ void copy_memory(void* to, const void* from, std::size_t bytes) {
 }
 
 void finish_work(stream_state* order) {
-  if (order == nullptr) return;
+  if (order == nullptr || order->is_idle()) return;
   order->finish();
   static_cast<void>(order->is_idle());  // throws if the device is lost
 }
