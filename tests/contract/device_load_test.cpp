@@ -35,6 +35,11 @@ struct submitter : chare<submitter> {
 
 class device_loads : public device_contract {
  protected:
+  void SetUp() override {
+    runtime_options options = options_for(GetParam());
+    options.extra["devices"] = "1";  // so that the elements of both workers share it
+    start(options);
+  }
   template <auto Entry, class... Args>
   auto ask(const chare_array<submitter>& all, int i, Args... args) {
     return rt().sync_wait(all[i].call<Entry>(args...));
