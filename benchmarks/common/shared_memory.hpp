@@ -49,11 +49,17 @@ inline std::set<std::string> detached_segments() {
 inline std::set<std::string> unused_shared_memory() {
   std::set<std::string> names = detached_segments();
   std::set<std::string> files;
-  std::error_code removed;  // by another job, while this looks
-  for (std::filesystem::recursive_directory_iterator at(shared_memory_folder, removed), end;
-       at != end; at.increment(removed))
-    if (!at->is_directory(removed))
-      files.insert(at->path().string().substr(shared_memory_folder.size()));
+  const auto skips = std::filesystem::directory_options::skip_permission_denied;
+  std::error_code fault;  // another job has removed its folder while this looks: look again
+  do {
+    files.clear();
+    for (std::filesystem::recursive_directory_iterator at(shared_memory_folder, skips, fault), end;
+         at != end; at.increment(fault)) {
+      std::error_code ignored;
+      if (!at->is_directory(ignored))
+        files.insert(at->path().string().substr(shared_memory_folder.size()));
+    }
+  } while (fault);
   // Read after the names: a file that is created in between is not in the list of names.
   const std::set<std::string> mapped = mapped_shared_memory();
   std::set_difference(files.begin(), files.end(), mapped.begin(), mapped.end(),

@@ -88,6 +88,13 @@ void copy_memory(void* to, const void* from, std::size_t bytes) {
   blocking_stream().copy(to, from, bytes);
 }
 
+void try_to_reach(device& reader, device& owner) noexcept {
+  try {
+    static_cast<void>(reader.backend() == owner.backend() && reader.enable_peer_access(owner));
+  } catch (...) {  // the driver has no resources for it: access stays disabled
+  }
+}
+
 void finish_work(stream_state* order) {
   if (order == nullptr || order->is_idle()) return;
   order->finish();

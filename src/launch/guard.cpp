@@ -22,7 +22,7 @@ namespace starling::launch {
 namespace {
 
 constexpr useconds_t look_interval = 5000;
-/// Processes that their parent does not reap seem to live for ever.
+/// Bounds the wait: killed processes that no parent waits for stay in their group as zombies.
 constexpr int most_looks = 400;
 
 /// Closes all file descriptors except 0.

@@ -6,6 +6,7 @@
 
 #include <starling/core/error.hpp>
 #include <starling/core/executor.hpp>
+#include <starling/device/detail/memory_access.hpp>
 #include <starling/objects/detail/send.hpp>
 #include <starling/objects/ranks.hpp>
 
@@ -66,14 +67,6 @@ task<> finish_later(std::shared_ptr<stream> by, std::shared_ptr<channel_operatio
 bool is_read_in_place(const device& reader, const device& owner, std::size_t bytes,
                       std::size_t most) {
   return &reader == &owner || (bytes <= most && reader.reaches(owner));
-}
-
-/// Enables direct access. Without it, copies between devices may go by way of the host.
-void try_to_reach(device& reader, device& owner) noexcept {
-  try {
-    static_cast<void>(reader.backend() == owner.backend() && reader.enable_peer_access(owner));
-  } catch (...) {  // the driver has no resources for it: access stays disabled
-  }
 }
 
 /// Copies the data. A sender on another rank is notified by the host; `pull_bytes` does not make

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <starling/objects/detail/exported_memory.hpp>
 
+#include <functional>
 #include <optional>
 
 #include <starling/device/detail/memory_access.hpp>
 #include <starling/device/device.hpp>
-#include <starling/objects/detail/object_space.hpp>
 
 namespace starling::detail {
 namespace {
@@ -15,30 +15,42 @@ thread_local imported_memory::scope* t_reading = nullptr;
 
 device& device_here() { return devices(*runtime::current()).here(); }
 
+bool lies_in(std::span<const std::byte> object, const void* part) noexcept {
+  const auto* const p = static_cast<const std::byte*>(part);
+  return std::less_equal<>()(object.data(), p) && std::less<>()(p, object.data() + object.size());
+}
+
 }  // namespace
 
 // --- the sender
 
-exported_memory::scope::scope(const output_archive& ar, exported_memory& to) noexcept
-    : m_archive(ar), m_to(to), m_outer(std::exchange(t_writing, this)) {}
+exported_memory::scope::scope(const output_archive& ar, exported_memory& to,
+                              std::span<const std::byte> element) noexcept
+    : m_archive(ar), m_to(to), m_element(element), m_outer(std::exchange(t_writing, this)) {}
 exported_memory::scope::~scope() { t_writing = m_outer; }
 
-bool exported_memory::add(const output_archive& ar, const void* from, std::size_t bytes,
-                          stream_state* order) {
+bool exported_memory::add(const output_archive& ar, const void* holder, const void* memory,
+                          std::size_t bytes, stream_state* order) {
   // While a state is written, messages to other ranks may be written, too, to other archives.
   return t_writing != nullptr && &t_writing->m_archive == &ar && bytes >= worth_exporting &&
-         t_writing->m_to.add(from, bytes, order);
+         lies_in(t_writing->m_element, holder) && t_writing->m_to.add(memory, bytes, order);
 }
 
-bool exported_memory::add(const void* from, std::size_t bytes, stream_state* order) {
-  const std::optional<memory_reach> reach = m_job->reach_of_memory(m_to);
-  if (!reach) return false;
-  const auto name = device_here().export_memory(from);
+bool exported_memory::add(const void* memory, std::size_t bytes, stream_state* order) {
+  const job& j = *m_space->current_job();
+  const std::optional<memory_reach> reach = j.reach_of_memory(j.location_of(m_to).rank);
+  if (!reach || !m_space->can_map(m_to)) return false;
+  const auto name = device_here().export_memory(memory);
   if (!name || name->reach < *reach) return false;
   finish_work(order);
   m_pieces.push_back({*name, bytes});
-  m_addresses.push_back(from);
+  m_addresses.push_back(memory);
   return true;
+}
+
+void exported_memory::send_message(message m) const {
+  job& j = *m_space->current_job();
+  j.send(j.location_of(m_to).rank, std::move(m));
 }
 
 void exported_memory::read_contents() {
@@ -59,14 +71,24 @@ class exported_memory::slot final : public reply_slot {
   slot(std::shared_ptr<exported_memory> exported, message_maker make,
        std::shared_ptr<const void> owner)
       : m_exported(std::move(exported)), m_make(std::move(make)), m_owner(std::move(owner)) {}
+  slot(const slot&) = delete;
+  slot& operator=(const slot&) = delete;
+  ~slot() override {
+    if (m_owner == nullptr) return;
+    try {
+      m_exported->m_space->keep_until_end(std::move(m_owner));
+    } catch (const std::bad_alloc&) {
+    }
+  }
 
   void deliver(input_archive& ar) override {
-    const auto is_read = ar.read<bool>();
-    if (is_read) return;
-    job& j = *m_exported->m_job;
-    j.note_unmapped(m_exported->m_to);
-    m_exported->read_contents();
-    j.send(m_exported->m_to, m_make(*m_exported));
+    const auto result = ar.read<import_result>();
+    if (result != import_result::done) {
+      if (result == import_result::unmapped) m_exported->m_space->note_unmapped(m_exported->m_to);
+      m_exported->read_contents();
+    }
+    m_owner.reset();  // before a message that needs room on this device
+    if (result != import_result::done) m_exported->send_message(m_make(*m_exported));
   }
   void fail(const std::exception_ptr&) noexcept override {}
 
@@ -78,11 +100,11 @@ class exported_memory::slot final : public reply_slot {
 
 void exported_memory::send_and_keep(exported_memory exported, message_maker make,
                                     std::shared_ptr<const void> owner) {
-  job& j = *exported.m_job;
+  job& j = *exported.m_space->current_job();
   const auto kept = std::make_shared<exported_memory>(std::move(exported));
   kept->m_answer_to = j.expect(std::make_unique<slot>(kept, make, std::move(owner)));
   try {
-    j.send(kept->m_to, make(*kept));
+    kept->send_message(make(*kept));
   } catch (...) {
     j.forget(kept->m_answer_to.slot);
     throw;
@@ -107,40 +129,45 @@ imported_memory::imported_memory(const received_call& a, input_archive& ar)
             "exported memory is invalid");
 }
 
-bool imported_memory::map() {
-  if (m_exported.empty()) return true;
-  for (const std::vector<std::byte>& c : m_contents)
-    m_pieces.push_back({c.data(), c.size(), false});
-  if (!m_contents.empty()) return true;
-  try {
-    device& here = device_here();
-    for (const exported_piece& e : m_exported)
-      m_pieces.push_back({static_cast<const std::byte*>(here.import_memory(e.name).data),
-                          std::size_t(e.bytes), true});
-    return true;
-  } catch (const device_error&) {
-    m_job->send(m_answer_to.rank, make_reply_message(m_answer_to, false));
-    return false;
+bool imported_memory::read() {
+  for (const std::vector<std::byte>& c : m_contents) {
+    buffer<std::byte>& to = m_read.emplace_back(allocator_here(memory_kind::device), c.size());
+    write_memory(memory_kind::device, to.data(), c.data(), c.size());
   }
+  if (m_answer_to.slot == 0) return true;
+  try {
+    map_and_copy();
+    return true;
+  } catch (const out_of_memory&) {
+    m_read.clear();
+    answer(import_result::full);
+  } catch (const device_error&) {
+    m_read.clear();
+    answer(import_result::unmapped);
+  }
+  return false;
 }
 
-void imported_memory::give_back() {
-  if (m_answer_to.slot != 0) m_job->send(m_answer_to.rank, make_reply_message(m_answer_to, true));
+void imported_memory::map_and_copy() {
+  std::vector<const void*> mapped;
+  for (const exported_piece& e : m_exported)
+    mapped.push_back(device_here().import_memory(e.name).data);
+  for (const exported_piece& e : m_exported)
+    m_read.emplace_back(allocator_here(memory_kind::device), std::size_t(e.bytes));
+  for (std::size_t i = 0; i < mapped.size(); ++i)
+    copy_memory(m_read[i].data(), mapped[i], m_read[i].size());
 }
 
-imported_memory::piece imported_memory::take(const input_archive& ar) {
+void imported_memory::answer(import_result what) {
+  if (m_answer_to.slot != 0) m_job->send(m_answer_to.rank, make_reply_message(m_answer_to, what));
+}
+
+buffer<std::byte> imported_memory::take(const input_archive& ar) {
   if (t_reading == nullptr || &t_reading->m_archive != &ar)
     ar.refuse("buffer", "its kind of memory does not exist");
   imported_memory& from = t_reading->m_from;
-  if (from.m_taken == from.m_pieces.size()) ar.refuse("buffer", "its elements were not exported");
-  return from.m_pieces[from.m_taken++];
-}
-
-void imported_memory::read(void* to, const piece& from) {
-  if (from.is_on_device)
-    copy_memory(to, from.data, from.bytes);
-  else
-    write_memory(memory_kind::device, to, from.data, from.bytes);
+  if (from.m_taken == from.m_read.size()) ar.refuse("buffer", "its elements were not exported");
+  return std::move(from.m_read[from.m_taken++]);
 }
 
 }  // namespace starling::detail

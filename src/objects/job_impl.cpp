@@ -90,8 +90,7 @@ void failure_delivery::run(received_call& a) {
 
 job_impl::job_impl(object_space& space, transport& network, bool is_of_process)
     : m_space(space), m_network(network), m_is_of_process(is_of_process),
-      m_other_ranks(all_but(network.rank(), network.size())),
-      m_maps_nothing(std::size_t(network.size())), m_flow(network.size()),
+      m_other_ranks(all_but(network.rank(), network.size())), m_flow(network.size()),
       m_send_limit(send_limit_of(space.owner().options())), m_broadcasts(*this, space),
       m_met(std::size_t(network.size())), m_quiescence(*this, space, m_traffic, m_flow) {
   m_watch.emplace(space.owner(), network, [this] {
@@ -133,7 +132,7 @@ void job_impl::let_go() noexcept {
 std::optional<memory_reach> job_impl::reach_of_memory(int rank) const noexcept {
   const residence& here = m_homes[std::size_t(this->rank())];
   const residence& there = m_homes[std::size_t(rank)];
-  if (here.host != there.host || m_maps_nothing[std::size_t(rank)].load()) return std::nullopt;
+  if (here.host != there.host) return std::nullopt;
   return here.process == there.process ? memory_reach::process : memory_reach::host;
 }
 

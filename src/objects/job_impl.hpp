@@ -56,7 +56,6 @@ class job_impl final : public job, private poller {
   std::unique_ptr<reply_slot> take_slot(std::uint64_t number) override;
   void put_back(std::uint64_t number, std::unique_ptr<reply_slot> slot) override;
   std::optional<memory_reach> reach_of_memory(int rank) const noexcept override;
-  void note_unmapped(int rank) noexcept override { m_maps_nothing[std::size_t(rank)].store(true); }
   std::uint64_t next_tag() noexcept override { return m_last_tag.fetch_add(1) + 1; }
   void start_send(transfer& t) override;
   void start_receive(transfer& t) override;
@@ -151,10 +150,9 @@ class job_impl final : public job, private poller {
   transport& m_network;
   const bool m_is_of_process;
   std::vector<int> m_other_ranks;
-  std::vector<std::size_t> m_first_worker;        // by rank; then the number of all workers
-  std::vector<std::uint32_t> m_rank_of;           // by worker
-  std::vector<residence> m_homes;                 // by rank
-  std::vector<std::atomic<bool>> m_maps_nothing;  // by rank; see note_unmapped
+  std::vector<std::size_t> m_first_worker;  // by rank; then the number of all workers
+  std::vector<std::uint32_t> m_rank_of;     // by worker
+  std::vector<residence> m_homes;           // by rank
   rank_traffic m_traffic;
   flow_control m_flow;
   std::uint64_t m_send_limit;

@@ -226,8 +226,14 @@ void object_space::join(job& j) {
   m_rank_count = j.size();
   m_first_worker = j.first_worker(m_rank);
   m_worker_total = j.first_worker(m_rank_count);
+  m_maps_nothing = std::vector<std::atomic<bool>>(m_worker_total);
   for (waiting_messages& w : m_waiting) w.from.resize(2 * std::size_t(m_rank_count));
   m_job.store(&j);
+}
+
+void object_space::keep_until_end(std::shared_ptr<const void> object) {
+  std::lock_guard lock(m_mutex);
+  m_kept.push_back(std::move(object));
 }
 
 std::string name_of(object_id id) {

@@ -186,7 +186,7 @@ cluster on_host(cluster c) {
 }
 
 constexpr int cells = 3;
-constexpr int cell_size = 5000;
+constexpr int cell_size = 10'000;  // large enough to be exported
 
 class device_state : public starling_test::on_ranks {};
 INSTANTIATE_TEST_SUITE_P(on, device_state,

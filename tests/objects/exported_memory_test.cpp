@@ -3,7 +3,6 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <numeric>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -16,6 +15,7 @@
 #include <starling/objects.hpp>
 
 #include "cluster.hpp"
+#include "stored_numbers.hpp"
 #include "tapped_transport.hpp"
 
 namespace starling {
@@ -24,7 +24,7 @@ namespace {
 using starling_test::cluster;
 using starling_test::over_ucx;
 using starling_test::stay_in_place;
-using numbers = std::vector<std::uint64_t>;
+using starling_test::stored_numbers;
 
 struct on_rank_0 {
   std::size_t operator()(int, std::uint64_t) const { return 0; }
@@ -33,38 +33,6 @@ struct on_rank_0 {
 constexpr std::size_t large = detail::worth_exporting / sizeof(std::uint64_t) + 1000;
 constexpr std::size_t small = 100;
 constexpr std::size_t large_bytes = large * sizeof(std::uint64_t);
-
-/// Device memory with the numbers from `first` on.
-class stored_numbers {
- public:
-  task<> fill(std::size_t count, std::uint64_t first) {
-    m_at = devices(*runtime::current()).here().make_stream();
-    m_memory = m_at.device().allocate<std::uint64_t>(memory_kind::device, count, m_at);
-    numbers from(count);
-    std::iota(from.begin(), from.end(), first);
-    m_at.copy(m_memory, from);
-    co_await m_at.completion();
-  }
-  template <class Archive>
-  void serialize(Archive& ar) {
-    ar(m_memory);
-    if constexpr (Archive::is_reading) {
-      m_at = devices(*runtime::current()).here().make_stream();
-      m_memory.release_on(m_at);
-    }
-  }
-  task<bool> has(std::size_t count, std::uint64_t first) {
-    numbers found(m_memory.size()), expected(count);
-    m_at.copy(found, std::as_const(m_memory).span());
-    co_await m_at.completion();
-    std::iota(expected.begin(), expected.end(), first);
-    co_return found == expected;
-  }
-
- private:
-  stream m_at;
-  buffer<std::uint64_t> m_memory;
-};
 
 std::size_t device_memory_in_use(runtime& rt) {
   return devices(rt).here().allocator(memory_kind::device).statistics().in_use;
@@ -152,20 +120,76 @@ TEST_P(exported_memory, is_read_in_place_or_sent_once) {
   EXPECT_EQ(large_messages_of(move_to_and_fro), is_mapped() ? 0 : keepers * rounds);
 }
 
+// --- buffers that the element does not hold itself
+
+std::size_t packed_bytes = 0;  // of the message that a collector writes meanwhile
+
+/// Writes a buffer in a container, a temporary copy, and a message.
+struct collector : chare<collector> {
+  template <class Archive>
+  void serialize(Archive& ar) {
+    ar(m_numbers);
+    if constexpr (Archive::is_reading) {
+      ar(m_last);
+    } else {
+      packed_bytes = pack(m_numbers.at(0)).size();
+      ar(constant(9));
+    }
+  }
+  task<> fill() {
+    m_numbers.resize(2);
+    co_await m_numbers[0].fill(large, 1);
+    co_await m_numbers[1].fill(large, 2);
+  }
+  void go(int to) { migrate_to(std::size_t(to)); }
+  task<bool> is_whole() {
+    co_return co_await m_numbers.at(0).has(large, 1) && co_await m_numbers.at(1).has(large, 2) &&
+        co_await m_last.is(large, 9);
+  }
+
+ private:
+  /// Returns equal numbers, in memory that is freed when `serialize` continues.
+  static buffer<std::uint64_t> constant(std::uint64_t value) {
+    device& here = devices(*runtime::current()).here();
+    stream at = here.make_stream();
+    auto result = here.allocate<std::uint64_t>(memory_kind::device, large, at);
+    at.fill(result, value);
+    return result;
+  }
+
+  std::vector<stored_numbers> m_numbers;
+  stored_numbers m_last;
+};
+
+TEST_P(exported_memory, is_that_of_buffers_in_the_element_alone) {
+  static_cast<void>(large_messages_of([](runtime& rt) -> task<int> {
+    stay_in_place(rt, "counts bytes");
+    const auto one = create_array<collector>(rt, 1, on_rank_0());
+    co_await one[0].call<&collector::fill>();
+    one[0].invoke<&collector::go>(1);
+    co_await quiescence();
+    EXPECT_TRUE(co_await one[0].call<&collector::is_whole>());
+    co_return 0;
+  }));
+  EXPECT_GE(packed_bytes, large_bytes);
+}
+
 // --- two elements in one message
 
-struct leader : chare<leader> {
+template <class T>
+struct leader_of : chare<T> {
   template <class Archive>
   void serialize(Archive& ar) {
     ar(m_numbers);
   }
   task<> fill() { co_await m_numbers.fill(large, 7); }
-  void go(int to) { migrate_to(std::size_t(to)); }
+  void go(int to) { this->migrate_to(std::size_t(to)); }
   task<bool> is_whole() { return m_numbers.has(large, 7); }
 
  private:
   stored_numbers m_numbers;
 };
+struct leader : leader_of<leader> {};
 struct follower : chare<follower> {
   template <class Archive>
   void serialize(Archive& ar) {
@@ -201,6 +225,50 @@ TEST_P(exported_memory, of_bound_elements_is_not_mixed_up) {
   EXPECT_EQ(sent, is_mapped() ? 0 : 3);
 }
 
+// --- a device without room
+
+buffer<std::byte>* ballast = nullptr;  // on the device of rank 1
+
+/// Frees the ballast when it is deleted on the rank that it leaves.
+struct heavy : leader_of<heavy> {
+  heavy() = default;
+  explicit heavy(migrated) : m_has_arrived(true) {}
+  ~heavy() {
+    if (!m_has_arrived) *ballast = {};
+  }
+  /// Leaves no room for the contents of an element on the device of this worker.
+  void fill_device() {
+    recycling_allocator& memory =
+        devices(*runtime::current()).here().allocator(memory_kind::device);
+    *ballast = buffer<std::byte>(memory, large_bytes);
+    memory.set_total_limit(memory.statistics().in_use);
+  }
+
+ private:
+  bool m_has_arrived = false;
+};
+
+TEST(exported_memory_of_a_rank, is_sent_and_freed_if_the_receiver_has_no_room) {
+  buffer<std::byte> held;
+  ballast = &held;
+  large_messages sent;
+  const auto ends = cluster{2, 1}.run(
+      [](runtime& rt) -> task<int> {
+        stay_in_place(rt, "only one device has room");
+        const auto both = create_array<heavy>(rt, 2, placement::block);
+        co_await both[0].call<&heavy::fill>();
+        co_await both[1].call<&heavy::fill_device>();
+        both[0].invoke<&heavy::go>(1);
+        co_await quiescence();
+        EXPECT_TRUE(co_await both[0].call<&heavy::is_whole>());
+        EXPECT_EQ(device_memory_in_use(rt), 0u);
+        co_return 0;
+      },
+      sent.tap());
+  for (const cluster::end& e : ends) EXPECT_EQ(e.status, 0) << cluster::text_of(e);
+  EXPECT_EQ(sent.count, 1);
+}
+
 // --- states that cannot be read yet, or not at all
 
 /// Names an array, which must exist where this is read.
@@ -215,22 +283,29 @@ struct named_array {
 };
 
 std::atomic<int> attempts{0};  // to read a traveller
+std::atomic<int> alive{0};     // travellers
+
+enum class ending : std::uint8_t { none, error, exit };
 
 struct traveller : chare<traveller> {
+  traveller() { ++alive; }
+  ~traveller() { --alive; }
   template <class Archive>
   void serialize(Archive& ar) {
     ar(m_numbers);
     if constexpr (Archive::is_reading) ++attempts;
-    ar(m_name, m_is_broken);
-    if (Archive::is_reading && m_is_broken) throw std::runtime_error("it is broken");
+    ar(m_name, m_ending);
+    if (!Archive::is_reading || m_ending == ending::none) return;
+    if (m_ending == ending::error) throw std::runtime_error("it is broken");
+    exit_run(7);
   }
   task<> fill() { co_await m_numbers.fill(large, 5); }
   void go(int to, detail::object_id needs) {
     m_name.id = needs;
     migrate_to(std::size_t(to));
   }
-  void go_broken(int to) {
-    m_is_broken = true;
+  void go_and_end(int to, ending how) {
+    m_ending = how;
     migrate_to(std::size_t(to));
   }
   task<bool> is_whole() { return m_numbers.has(large, 5); }
@@ -241,13 +316,15 @@ struct traveller : chare<traveller> {
  private:
   stored_numbers m_numbers;
   named_array m_name;
-  bool m_is_broken = false;
+  ending m_ending = ending::none;
 };
 
 TEST_P(exported_memory, is_kept_until_the_state_can_be_read) {
   cluster three = all;
   three.ranks = 3;
   attempts = 0;
+  static bool must_keep = false;
+  must_keep = is_mapped();
   three.expect(0, [](runtime& rt) -> task<int> {
     stay_in_place(rt, "names objects, and needs the memory of rank 0");
     const auto one = create_array<traveller>(rt, 3, placement::block);
@@ -255,6 +332,7 @@ TEST_P(exported_memory, is_kept_until_the_state_can_be_read) {
     co_await one[0].call<&traveller::fill>();
     one[0].invoke<&traveller::go>(1, next);
     while (attempts == 0) co_await yield();
+    EXPECT_GE(device_memory_in_use(rt), must_keep ? large_bytes : 0);
     EXPECT_EQ(co_await one[2].call<&traveller::make_array>(), next);
     EXPECT_TRUE(co_await one[0].call<&traveller::is_whole>());
     co_await quiescence();
@@ -264,89 +342,30 @@ TEST_P(exported_memory, is_kept_until_the_state_can_be_read) {
   EXPECT_GT(attempts, 1);
 }
 
-TEST_P(exported_memory, is_freed_when_the_run_ends_with_an_error) {
-  const auto ends = all.run([](runtime& rt) -> task<int> {
+/// Lets a run end when an element has arrived and its memory is still exported.
+std::vector<cluster::end> ends_of(const cluster& all, ending how) {
+  alive = 0;
+  const auto ends = all.run([how](runtime& rt) -> task<int> {
+    stay_in_place(rt, "it has to migrate from rank 0");
     const auto one = create_array<traveller>(rt, 1, on_rank_0());
+    const ending chosen = how;
     co_await one[0].call<&traveller::fill>();
-    one[0].invoke<&traveller::go_broken>(1);
+    one[0].invoke<&traveller::go_and_end>(1, chosen);
     co_await quiescence();
     co_return 0;
   });
+  EXPECT_EQ(alive, 0);
+  return ends;
+}
+
+TEST_P(exported_memory, is_freed_when_the_run_ends_with_an_error) {
+  const auto ends = ends_of(all, ending::error);
   EXPECT_NE(cluster::text_of(ends[0]).find("it is broken"), std::string::npos)
       << cluster::text_of(ends[0]);
 }
 
-// --- invalid messages
-
-struct holder : chare<holder> {
-  template <class Archive>
-  void serialize(Archive& ar) {
-    ar(m_memory);
-  }
-  void go(int to) { migrate_to(std::size_t(to)); }
-
- private:
-  buffer<std::uint64_t> m_memory;
-};
-
-/// What a forged arrival of an element says of exported memory, in the order of a message.
-struct forged_memory {
-  std::vector<detail::exported_piece> pieces;
-  detail::reply_address answer_to;
-  std::vector<std::vector<std::byte>> contents;
-};
-
-/// Returns the error of a run in which rank 1 receives an element from rank 0 whose buffer of
-/// `count` elements is said to be exported.
-std::string error_of_arrival(const forged_memory& memory, std::uint64_t count) {
-  const auto ends = cluster{2, 1}.run([&](runtime& rt) -> task<int> {
-    stay_in_place(rt, "the message names locations");
-    const forged_memory m = memory;
-    std::vector<std::byte> state;
-    output_archive ar(state);
-    ar(count, memory_kind(memory_kinds));
-    const auto all = create_array<holder>(rt, 1, [](int, std::uint64_t) { return 1; });
-    all[0].invoke<&holder::go>(0);
-    co_await quiescence();
-    detail::job& j = *rt.service<detail::object_space>().current_job();
-    const auto send = [&](const auto&... values) {
-      j.send(1, detail::make_remote<detail::remote_element<holder>>(
-                    {0, priority::high}, all.state().id(), std::uint32_t{0}, detail::location{1, 2},
-                    false, shared_buffer<std::byte>(std::vector(state)), m.pieces, values...));
-    };
-    if (m.pieces.empty())
-      send();
-    else
-      send(m.answer_to, m.contents);
-    co_await quiescence();
-    co_return 0;
-  });
-  return cluster::text_of(ends[0]);
-}
-
-void expect_refused(const forged_memory& memory, std::uint64_t count, const std::string& why) {
-  const std::string error = error_of_arrival(memory, count);
-  EXPECT_NE(error.find(why), std::string::npos) << error;
-}
-
-TEST(forged_exported_memory, without_an_answer_has_contents_of_all_pieces) {
-  expect_refused({{{{}, 80}, {{}, 80}}, {}, {std::vector<std::byte>(80)}}, 10,
-                 "exported memory is invalid");
-}
-
-TEST(forged_exported_memory, is_answered_to_its_sender_only) {
-  expect_refused({{{{}, 80}}, {1, 0, 7}, {}}, 10, "exported memory is invalid");
-}
-
-TEST(forged_exported_memory, has_the_size_of_the_buffer) {
-  expect_refused({{{{}, 80}}, {}, {std::vector<std::byte>(80)}}, 9,
-                 "it has another size than what was exported");
-  expect_refused({{{{}, 81}}, {}, {std::vector<std::byte>(81)}}, 10,
-                 "it has another size than what was exported");
-}
-
-TEST(forged_exported_memory, exists_for_each_buffer) {
-  expect_refused({}, 10, "its elements were not exported");
+TEST_P(exported_memory, is_freed_when_the_run_exits) {
+  for (const cluster::end& e : ends_of(all, ending::exit)) EXPECT_EQ(e.status, 7);
 }
 
 }  // namespace

@@ -73,7 +73,8 @@ message arrive(const pair_of_arrays& all, detail::job& j, std::uint32_t i, const
                std::uint32_t k, const location& follower) {
   return make_remote<arrival>({0, priority::high}, all.leaders.state().id(), i, leader, false,
                               empty_state<lead>(j), all.followers.state().id(), k, follower, false,
-                              empty_state<led>(j), detail::exported_memory(j, 1));
+                              empty_state<led>(j),
+                              detail::exported_memory(all.leaders.state().space(), 1));
 }
 
 TEST(forged_arrivals_of_pairs, with_elements_of_different_indices) {
@@ -106,7 +107,7 @@ TEST(forged_arrivals_of_pairs, with_a_follower_alone) {
       [](const pair_of_arrays& all, detail::job& j) {
         return make_remote<detail::remote_element<led>>(
             {0, priority::high}, all.followers.state().id(), of_rank_0, location{1, 2}, false,
-            empty_state<led>(j), detail::exported_memory(j, 1));
+            empty_state<led>(j), detail::exported_memory(all.leaders.state().space(), 1));
       },
       "a follower without its leader");
 }

@@ -136,16 +136,16 @@ TEST(forged_channels, with_the_position_of_a_sender_that_does_not_exist) {
 }
 
 TEST(forged_channels, with_a_state_that_has_channels_of_another_class) {
-  expect_error(
-      error_of([](pair both, detail::job& j) -> task<> {
-        const auto other =
-            create_array<stranger>(*runtime::current(), 1, placement::block, both[1]);
-        const auto state = co_await other[0].call<&stranger::pack>();
-        j.send(1, make_remote<detail::remote_element<linked>>(
-                      to_element_1, both.state().id(), both[0].address().to, detail::location{1, 1},
-                      false, shared_buffer<std::byte>(state), detail::exported_memory(j, 1)));
-      }),
-      "it is for elements of another type");
+  expect_error(error_of([](pair both, detail::job& j) -> task<> {
+                 const auto other =
+                     create_array<stranger>(*runtime::current(), 1, placement::block, both[1]);
+                 const auto state = co_await other[0].call<&stranger::pack>();
+                 j.send(1, make_remote<detail::remote_element<linked>>(
+                               to_element_1, both.state().id(), both[0].address().to,
+                               detail::location{1, 1}, false, shared_buffer<std::byte>(state),
+                               detail::exported_memory(both.state().space(), 1)));
+               }),
+               "it is for elements of another type");
 }
 
 TEST(channels_in_archives, are_refused_outside_the_state_of_their_chare) {

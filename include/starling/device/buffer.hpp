@@ -38,6 +38,15 @@ class buffer {
       throw out_of_memory("buffer: number of elements times element size overflows");
     m_data = static_cast<T*>(source.allocate(count * sizeof(T), order));
   }
+  /// Takes memory as elements of this type. @throws usage_error if its size is no multiple of
+  /// theirs
+  explicit buffer(buffer<std::byte>&& bytes) requires(!std::is_same_v<T, std::byte>)
+      : m_source(bytes.m_source), m_order(bytes.m_order), m_size(bytes.m_size / sizeof(T)) {
+    if (bytes.m_size % sizeof(T) != 0)
+      throw usage_error("buffer: the size of the memory is no multiple of the element size");
+    m_data = reinterpret_cast<T*>(std::exchange(bytes.m_data, nullptr));
+    bytes.m_size = 0;
+  }
   buffer(buffer&& other) noexcept
       : m_source(other.m_source), m_order(other.m_order),
         m_data(std::exchange(other.m_data, nullptr)), m_size(std::exchange(other.m_size, 0)) {}
@@ -76,6 +85,9 @@ class buffer {
   }
 
  private:
+  template <class U>
+  friend class buffer;
+
   recycling_allocator* m_source = nullptr;
   detail::stream_state* m_order = nullptr;
   T* m_data = nullptr;

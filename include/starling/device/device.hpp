@@ -81,7 +81,7 @@ class device {
 
   /// Lets kernels of this device access the memory of `other` directly. Returns false where the
   /// hardware cannot; copies still work. Copies between devices use peer access once enabled.
-  /// Queries the driver once per device; channels call this themselves.
+  /// Queries the driver once per device; channels and `move_buffer` call this themselves.
   /// @throws usage_error if the backends differ; device_error
   bool enable_peer_access(device& other);
   /// Returns whether kernels of this device can access the memory of `other` in place.

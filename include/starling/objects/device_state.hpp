@@ -25,14 +25,17 @@ namespace starling {
 ///     }
 ///
 /// Writing waits on the worker until the work of the stream for which the buffer was allocated is
-/// over. Device memory is copied through the host, except when the element migrates to a rank that
-/// can map memory of this one: that rank copies it from this device, and the element is deleted
-/// here when that has been done. Work of other streams on it must be over, as it is after `co_await
-/// s.completion()`. Reading allocates memory of the same kind on the device of the worker, which
-/// may be of another backend than before; its contents are there when `serialize` continues.
-/// Streams are no part of a state: a constructor with `migrated` makes new ones. The new buffer has
-/// no stream until `buffer::release_on` names the one that will use it: without that, the next
-/// migration does not wait for its work, and the buffer is freed at once when it is destroyed.
+/// over. Work of other streams on it must be over, as it is after `co_await s.completion()`. Device
+/// memory is copied through the host, with one exception: an element migrates to a rank that can
+/// map the memory of this one, and the buffer is a member of the element, or of a member. That rank
+/// then copies the memory from this device, and the element is deleted here when that has been
+/// done.
+///
+/// Reading allocates memory of the same kind on the device of the worker, which may be of another
+/// backend than before; its contents are there when `serialize` continues. Streams are no part of a
+/// state: a constructor with `migrated` makes new ones. The new buffer has no stream until
+/// `buffer::release_on` names the one that will use it: without that, the next migration does not
+/// wait for its work, and the buffer is freed at once when it is destroyed.
 /// @throws usage_error on a thread that is no worker; device_error; out_of_memory; archive_error
 template <class T>
 struct codec<buffer<T>> {
@@ -45,7 +48,7 @@ struct codec<buffer<T>> {
     const std::size_t bytes = b.size() * sizeof(T);
     if constexpr (std::is_same_v<Archive, output_archive>)
       if (b.kind() == memory_kind::device &&
-          detail::exported_memory::add(ar, b.data(), bytes, b.order()))
+          detail::exported_memory::add(ar, &b, b.data(), bytes, b.order()))
         return ar.write(&exported, sizeof exported);
     ar(b.kind());
     if constexpr (std::is_same_v<Archive, counting_archive>)
@@ -74,12 +77,10 @@ struct codec<buffer<T>> {
   /// Stands for the kind of device memory that is exported: its elements are not in the archive.
   static constexpr auto exported = memory_kind(memory_kinds);
   static buffer<T> load_imported(input_archive& ar, std::uint64_t count) {
-    const auto from = detail::imported_memory::take(ar);
-    if (count != from.bytes / sizeof(T) || from.bytes % sizeof(T) != 0)
+    buffer<std::byte> from = detail::imported_memory::take(ar);
+    if (count != from.size() / sizeof(T) || from.size() % sizeof(T) != 0)
       ar.refuse("buffer", "it has another size than what was exported");
-    buffer<T> b(detail::allocator_here(memory_kind::device), std::size_t(count));
-    detail::imported_memory::read(b.data(), from);
-    return b;
+    return buffer<T>(std::move(from));
   }
 };
 
@@ -93,7 +94,7 @@ struct codec<buffer<T>> {
 template <class T>
 void move_buffer(buffer<T>& b, stream& from, stream& to) {
   if (b.empty()) return;
-  static_cast<void>(to.device().enable_peer_access(from.device()));
+  if (b.kind() == memory_kind::device) detail::try_to_reach(to.device(), from.device());
   buffer<T> moved = to.device().template allocate<T>(b.kind(), b.size(), to);
   to.wait(from.record());
   to.copy(moved, std::as_const(b).span());

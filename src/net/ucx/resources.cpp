@@ -17,7 +17,7 @@
 namespace starling::detail {
 namespace {
 
-/// Returns the folder in which UCX makes files: `starling launch` sets one of each job.
+/// Returns the folder in which UCX makes files: `starling launch` sets one for each start of ranks.
 std::string shared_folder() {
   const char* const set = std::getenv("UCX_POSIX_DIR");
   return set != nullptr ? set : "/dev/shm";

@@ -22,7 +22,7 @@ inline ucp_request_param_t request(std::uint32_t more_fields, void* user_data) n
 /// UCX context and worker of this process. Used by one thread at a time.
 class ucx_worker {
  public:
-  /// `uses_posix_memory`: UCX may create files in /dev/shm. @throws bootstrap_error
+  /// `uses_posix_memory`: UCX may create files in its folder. @throws bootstrap_error
   explicit ucx_worker(bool uses_posix_memory = true);
   ~ucx_worker();
   ucx_worker(const ucx_worker&) = delete;

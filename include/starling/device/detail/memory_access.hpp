@@ -9,6 +9,10 @@
 #include <starling/device/types.hpp>
 
 /// Access of the host to memory of any kind, for the archive.
+namespace starling {
+class device;
+}
+
 namespace starling::detail {
 
 /// Returns the allocator of the calling worker's device. @throws usage_error on a thread that is no
@@ -29,6 +33,10 @@ void write_memory(memory_kind kind, void* to, const std::byte* from, std::size_t
 /// Copies `bytes` between device memory that the calling worker's device can access and that no
 /// work uses. Waits until they are there. @throws as read_memory
 void copy_memory(void* to, const void* from, std::size_t bytes);
+
+/// Enables direct access if that is possible. Without it, copies between devices may go by way of
+/// the host.
+void try_to_reach(device& reader, device& owner) noexcept;
 
 /// Waits until the work submitted to `order` (may be null) so far is over.
 /// @throws device_error when the device is lost

@@ -132,10 +132,9 @@ class bond_of final : public bond {
   void send_to_rank(std::uint32_t on, const key& k, Leader& leader, const location& next,
                     Follower& follower, const location& follower_next) {
     job& j = *m_leading.space().current_job();
-    const auto [rank, on_rank] = j.location_of(next.worker);
-    const remote_way way{on_rank, priority::high};
+    const remote_way way{j.location_of(next.worker).worker, priority::high};
     shared_buffer<std::byte> state, follower_state;
-    exported_memory exported(j, rank);
+    exported_memory exported(m_leading.space(), next.worker);
     if (!save_element(m_leading, k, leader, exported, state)) return;
     if (!save_element(m_following, k, follower, exported, follower_state)) return;
     const bool resumes = leader.element_state().at_point != nullptr;
@@ -169,7 +168,7 @@ struct remote_pair {
     auto* const b = dynamic_cast<bond_of<Leader, Follower>*>(leading.bound());
     a.require(b != nullptr && &b->following() == &second.at.array && first.at.k == second.at.k,
               "two elements that are not bound to each other");
-    if (leading.is_closed() || !imported.map()) return;
+    if (leading.is_closed() || !imported.read()) return;
     arriving<Leader> leader = load(first, imported);
     if (leader == nullptr) return;
     arriving<Follower> follower;

@@ -5,19 +5,21 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <utility>
 #include <vector>
 
+#include <starling/device/buffer.hpp>
 #include <starling/device/memory_name.hpp>
 #include <starling/objects/detail/job.hpp>
+#include <starling/objects/detail/object_space.hpp>
 
 /// Device memory of elements on their way to another rank of the host:
 /// docs/design/0064-exported-device-memory.md.
 namespace starling::detail {
 
-class stream_state;
-
-/// Smallest size, in bytes, of device memory that is exported. Less is packed faster.
+/// Smallest size, in bytes, of device memory that is exported: to map an allocation for the first
+/// time takes as long as to send so many bytes.
 inline constexpr std::size_t worth_exporting = std::size_t{64} << 10;
 
 struct exported_piece {
@@ -25,16 +27,26 @@ struct exported_piece {
   std::uint64_t bytes;
 };
 
+/// What the receiver of exported memory has done with the message.
+enum class import_result : std::uint8_t {
+  done,      ///< read everything
+  unmapped,  ///< nothing, as it cannot map the memory
+  full       ///< nothing, as its device has no room
+};
+
 /// The device memory that the receiver of a message with states of elements reads itself, instead
 /// of finding it in the states. Its names are in the message, and the sender keeps the elements
-/// until the receiver answers. If the receiver cannot map the memory, it drops the message, and the
-/// sender sends it again with the contents. For one worker.
+/// until the receiver answers. If the receiver has not read the memory, the sender sends the
+/// message again with the contents. For one worker.
 class exported_memory {
  public:
-  /// Scope in which the calling thread writes a state to `ar`, and its buffers may be exported.
+  /// Scope in which the calling thread writes the state of an element to `ar`. The buffers within
+  /// `element`, the bytes of the object, may be exported: they stay as they are until it is
+  /// deleted.
   class scope {
    public:
-    scope(const output_archive& ar, exported_memory& to) noexcept;
+    scope(const output_archive& ar, exported_memory& to,
+          std::span<const std::byte> element) noexcept;
     scope(const scope&) = delete;
     scope& operator=(const scope&) = delete;
     ~scope();
@@ -43,24 +55,26 @@ class exported_memory {
     friend class exported_memory;
     const output_archive& m_archive;
     exported_memory& m_to;
+    std::span<const std::byte> m_element;
     scope* m_outer;
   };
 
-  /// `to`: the rank that receives the message.
-  exported_memory(job& by, int to) noexcept : m_job(&by), m_to(to) {}
+  /// `to`: the worker, numbered across all ranks, that receives the message.
+  exported_memory(object_space& space, std::size_t to) noexcept : m_space(&space), m_to(to) {}
 
-  /// Exports device memory, after the work that `order` (may be null) has so far. Returns false,
-  /// without an effect, if it must be written to `ar`. @throws device_error
-  [[nodiscard]] static bool add(const output_archive& ar, const void* from, std::size_t bytes,
-                                stream_state* order);
+  /// Exports the device memory of a buffer, after the work that its stream has so far. `holder`:
+  /// the address of the buffer object. Returns false, without an effect, if the memory must be
+  /// written to `ar`. @throws device_error
+  [[nodiscard]] static bool add(const output_archive& ar, const void* holder, const void* memory,
+                                std::size_t bytes, stream_state* order);
 
   /// Sends `make(exported)`, a message with `exported` as one of its values. Destroys `owner`,
   /// which owns the memory, when it is not needed any more: now, on this worker when the receiver
-  /// answers, or at the end of the job. @throws the exceptions of `make`
+  /// answers, or, if the run ends before, after the workers have stopped. @throws the exceptions of
+  /// `make`
   template <class Make, class Owner>
   static void send(exported_memory exported, Make make, Owner owner) {
-    if (exported.m_pieces.empty())
-      return exported.m_job->send(exported.m_to, make(std::as_const(exported)));
+    if (exported.m_pieces.empty()) return exported.send_message(make(std::as_const(exported)));
     send_and_keep(std::move(exported), std::move(make), std::make_shared<Owner>(std::move(owner)));
   }
 
@@ -77,11 +91,12 @@ class exported_memory {
   }
   static void send_and_keep(exported_memory exported, message_maker make,
                             std::shared_ptr<const void> owner);
-  [[nodiscard]] bool add(const void* from, std::size_t bytes, stream_state* order);
+  void send_message(message m) const;
+  [[nodiscard]] bool add(const void* memory, std::size_t bytes, stream_state* order);
   void read_contents();
 
-  job* m_job;
-  int m_to;
+  object_space* m_space;
+  std::size_t m_to;
   std::vector<exported_piece> m_pieces;
   std::vector<const void*> m_addresses;            // as many
   reply_address m_answer_to;                       // slot 0: no answer is expected
@@ -105,33 +120,30 @@ class imported_memory {
     imported_memory& m_from;
     scope* m_outer;
   };
-  struct piece {
-    const std::byte* data;
-    std::size_t bytes;
-    bool is_on_device;  ///< mapped; otherwise in host memory
-  };
 
   /// @throws archive_error
   imported_memory(const received_call& a, input_archive& ar);
 
-  /// Maps the memory. Returns false if that is impossible: the message then has no effect, as the
-  /// sender is asked to send it again.
-  [[nodiscard]] bool map();
-  /// Answers, when all states have been read, that the memory is not used any more.
-  void give_back();
+  /// Copies the memory to this worker's device. Returns false if that is impossible: the message
+  /// then has no effect, as the sender is asked to send it again.
+  /// @throws device_error; out_of_memory if the message has been sent again already
+  [[nodiscard]] bool read();
+  /// Answers, when all states have been read, that the memory is not needed any more.
+  void give_back() { answer(import_result::done); }
 
   /// Returns the next memory that was exported instead of being written to `ar`.
   /// @throws archive_error if there is none
-  [[nodiscard]] static piece take(const input_archive& ar);
-  /// Copies it to device memory of this worker's device. @throws device_error
-  static void read(void* to, const piece& from);
+  [[nodiscard]] static buffer<std::byte> take(const input_archive& ar);
 
  private:
+  void answer(import_result what);
+  void map_and_copy();
+
   job* m_job;
   std::vector<exported_piece> m_exported;
   reply_address m_answer_to;
   std::vector<std::vector<std::byte>> m_contents;
-  std::vector<piece> m_pieces;
+  std::vector<buffer<std::byte>> m_read;
   std::size_t m_taken = 0;
 };
 

@@ -96,8 +96,6 @@ class job {
   // --- memory, transferred directly to another rank's memory
   /// Returns the reach that device memory must have for that rank to read it; empty: it cannot.
   [[nodiscard]] virtual std::optional<memory_reach> reach_of_memory(int rank) const noexcept = 0;
-  /// Notes that the rank could not map memory of this rank: its reach is empty from now on.
-  virtual void note_unmapped(int rank) noexcept = 0;
   /// Returns a transfer tag that this rank has not used yet.
   [[nodiscard]] virtual std::uint64_t next_tag() noexcept = 0;
   virtual void start_send(transfer& t) = 0;

@@ -57,6 +57,16 @@ class object_space {
   [[nodiscard]] bool forces_migrations() const noexcept {
     return m_forced.are_on() && m_worker_total > 1;
   }
+  /// Returns whether a worker of another rank can map device memory of this rank, as far as is
+  /// known.
+  [[nodiscard]] bool can_map(std::size_t worker) const noexcept {
+    return !m_maps_nothing[worker].load(std::memory_order_relaxed);
+  }
+  void note_unmapped(std::size_t worker) noexcept {
+    m_maps_nothing[worker].store(true, std::memory_order_relaxed);
+  }
+  /// Destroys an object of the user when the workers have stopped. Any thread.
+  void keep_until_end(std::shared_ptr<const void> object);
   /// Connects to the other ranks. @throws usage_error when arrays or values exist already
   void join(job& j);
 
@@ -142,7 +152,8 @@ class object_space {
   int m_rank_count = 1;
   std::size_t m_first_worker = 0;
   std::size_t m_worker_total;
-  std::atomic<std::uint64_t> m_made{0};  // number of ids; guards no other data
+  std::vector<std::atomic<bool>> m_maps_nothing;  // by worker of all ranks; guards no other data
+  std::atomic<std::uint64_t> m_made{0};           // number of ids; guards no other data
   std::vector<waiting_messages> m_waiting;
   std::atomic<std::size_t> m_stranded{0};  // exact only at quiescence
 
@@ -151,6 +162,7 @@ class object_space {
   std::unordered_map<object_id, array_base*> m_array_of;
   std::unordered_map<object_id, std::shared_ptr<reduction_tree>> m_reductions;
   std::vector<std::unique_ptr<array_base>> m_arrays;  // in the order of their creation
+  std::vector<std::shared_ptr<const void>> m_kept;    // elements that have left the rank
 };
 
 }  // namespace starling::detail

@@ -240,7 +240,7 @@ template <class T>
   output_archive ar(bytes);
   {
     const writing_for here(j);
-    const exported_memory::scope exports(ar, exported);
+    const exported_memory::scope exports(ar, exported, std::as_bytes(std::span(&element, 1)));
     if (!serialize(array, k, element, ar)) return false;
   }
   save_element_state(j, ar, element);
@@ -254,10 +254,9 @@ template <class T>
 void send_element(array_of<T>& array, const typename address<T>::key& k, T& element,
                   const location& now) {
   job& j = *array.space().current_job();
-  const auto [rank, on_rank] = j.location_of(now.worker);
-  const remote_way way{on_rank, priority::high};
+  const remote_way way{j.location_of(now.worker).worker, priority::high};
   shared_buffer<std::byte> state;
-  exported_memory exported(j, rank);
+  exported_memory exported(array.space(), now.worker);
   if (!save_element(array, k, element, exported, state)) return;
   auto& s = element.element_state();
   const bool resumes = s.at_point != nullptr;
@@ -347,7 +346,7 @@ struct remote_element {
     const auto state = ar.read<shared_buffer<std::byte>>();
     imported_memory imported(a, ar);
     require_end(ar);
-    if (array.is_closed() || !imported.map()) return;
+    if (array.is_closed() || !imported.read()) return;
     a.require(!follows(array), "a follower without its leader");
     input_archive from(state.elements());
     arriving<T> element = load_element(array, k, here, from, imported);
