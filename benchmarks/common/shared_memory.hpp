@@ -53,7 +53,7 @@ inline std::set<std::string> unused_shared_memory() {
   std::error_code fault;  // another job has removed its folder while this looks: look again
   do {
     files.clear();
-    for (std::filesystem::recursive_directory_iterator at(shared_memory_folder, skips, fault), end;
+    for (std::filesystem::recursive_directory_iterator at(shared_memory_folder, skips), end;
          at != end; at.increment(fault)) {
       std::error_code ignored;
       if (!at->is_directory(ignored))

@@ -14,15 +14,7 @@ namespace {
 
 constexpr std::size_t piece_bytes = std::size_t(8) << 20;
 
-device& device_here() {
-  runtime* const rt = runtime::current();
-  if (rt == nullptr)
-    throw usage_error(
-        "a buffer is packed or unpacked outside of a runtime: only a worker knows its device");
-  return devices(*rt).here();
-}
-
-/// A stream whose copies the calling worker waits for.
+/// A stream for copies that block the calling worker until they are complete.
 class blocking_stream {
  public:
   /// Later copies run after the work that `other` has so far, whether or not it has failed.
@@ -31,8 +23,7 @@ class blocking_stream {
   }
   void copy(void* to, const void* from, std::size_t bytes) {
     m_stream.copy_bytes(to, from, bytes);
-    m_stream.state().finish();
-    static_cast<void>(m_stream.is_idle());  // throws if the device is lost
+    finish_work(&m_stream.state());
   }
 
  protected:
@@ -52,6 +43,14 @@ class staging : public blocking_stream {
 };
 
 }  // namespace
+
+device& device_here() {
+  runtime* const rt = runtime::current();
+  if (rt == nullptr)
+    throw usage_error(
+        "a buffer is packed or unpacked outside of a runtime: only a worker knows its device");
+  return devices(*rt).here();
+}
 
 recycling_allocator& allocator_here(memory_kind kind) { return device_here().allocator(kind); }
 

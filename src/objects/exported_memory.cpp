@@ -6,14 +6,13 @@
 
 #include <starling/device/detail/memory_access.hpp>
 #include <starling/device/device.hpp>
+#include <starling/objects/detail/object_space.hpp>
 
 namespace starling::detail {
 namespace {
 
-thread_local exported_memory::scope* t_writing = nullptr;
-thread_local imported_memory::scope* t_reading = nullptr;
-
-device& device_here() { return devices(*runtime::current()).here(); }
+template <class Archive, class Of>
+thread_local archive_scope<Archive, Of>* innermost = nullptr;
 
 bool lies_in(std::span<const std::byte> object, const void* part) noexcept {
   const auto* const p = static_cast<const std::byte*>(part);
@@ -22,18 +21,31 @@ bool lies_in(std::span<const std::byte> object, const void* part) noexcept {
 
 }  // namespace
 
-// --- the sender
+template <class Archive, class Of>
+archive_scope<Archive, Of>::archive_scope(const Archive& ar, Of& of) noexcept
+    : m_archive(ar), m_of(of), m_outer(std::exchange(innermost<Archive, Of>, this)) {}
 
-exported_memory::scope::scope(const output_archive& ar, exported_memory& to,
-                              std::span<const std::byte> element) noexcept
-    : m_archive(ar), m_to(to), m_element(element), m_outer(std::exchange(t_writing, this)) {}
-exported_memory::scope::~scope() { t_writing = m_outer; }
+template <class Archive, class Of>
+archive_scope<Archive, Of>::~archive_scope() {
+  innermost<Archive, Of> = m_outer;
+}
+
+template <class Archive, class Of>
+Of* archive_scope<Archive, Of>::find(const Archive& ar) noexcept {
+  const archive_scope* const s = innermost<Archive, Of>;
+  return s != nullptr && &s->m_archive == &ar ? &s->m_of : nullptr;
+}
+
+template class archive_scope<output_archive, exported_element>;
+template class archive_scope<input_archive, imported_memory>;
+
+// --- the sender
 
 bool exported_memory::add(const output_archive& ar, const void* holder, const void* memory,
                           std::size_t bytes, stream_state* order) {
-  // While a state is written, messages to other ranks may be written, too, to other archives.
-  return t_writing != nullptr && &t_writing->m_archive == &ar && bytes >= worth_exporting &&
-         lies_in(t_writing->m_element, holder) && t_writing->m_to.add(memory, bytes, order);
+  const exported_element* const e = exporting_scope::find(ar);
+  return e != nullptr && bytes >= worth_exporting && lies_in(e->object, holder) &&
+         e->to.add(memory, bytes, order);
 }
 
 bool exported_memory::add(const void* memory, std::size_t bytes, stream_state* order) {
@@ -77,18 +89,17 @@ class exported_memory::slot final : public reply_slot {
     if (m_owner == nullptr) return;
     try {
       m_exported->m_space->keep_until_end(std::move(m_owner));
-    } catch (const std::bad_alloc&) {
+    } catch (const std::bad_alloc&) {  // deletes the element now, on this thread
     }
   }
 
   void deliver(input_archive& ar) override {
     const auto result = ar.read<import_result>();
-    if (result != import_result::done) {
-      if (result == import_result::unmapped) m_exported->m_space->note_unmapped(m_exported->m_to);
-      m_exported->read_contents();
-    }
-    m_owner.reset();  // before a message that needs room on this device
-    if (result != import_result::done) m_exported->send_message(m_make(*m_exported));
+    if (result == import_result::done) return m_owner.reset();
+    if (result == import_result::unmapped) m_exported->m_space->note_unmapped(m_exported->m_to);
+    m_exported->read_contents();
+    m_owner.reset();  // so that this device has room for an element that comes in exchange
+    m_exported->send_message(m_make(*m_exported));
   }
   void fail(const std::exception_ptr&) noexcept override {}
 
@@ -113,10 +124,6 @@ void exported_memory::send_and_keep(exported_memory exported, message_maker make
 
 // --- the receiver
 
-imported_memory::scope::scope(const input_archive& ar, imported_memory& from) noexcept
-    : m_archive(ar), m_from(from), m_outer(std::exchange(t_reading, this)) {}
-imported_memory::scope::~scope() { t_reading = m_outer; }
-
 imported_memory::imported_memory(const received_call& a, input_archive& ar)
     : m_job(a.space().current_job()) {
   ar(m_exported);
@@ -135,16 +142,17 @@ bool imported_memory::read() {
     write_memory(memory_kind::device, to.data(), c.data(), c.size());
   }
   if (m_answer_to.slot == 0) return true;
+  import_result failure{};
   try {
     map_and_copy();
     return true;
   } catch (const out_of_memory&) {
-    m_read.clear();
-    answer(import_result::full);
+    failure = import_result::full;
   } catch (const device_error&) {
-    m_read.clear();
-    answer(import_result::unmapped);
+    failure = import_result::unmapped;
   }
+  m_read.clear();
+  answer(failure);
   return false;
 }
 
@@ -163,11 +171,10 @@ void imported_memory::answer(import_result what) {
 }
 
 buffer<std::byte> imported_memory::take(const input_archive& ar) {
-  if (t_reading == nullptr || &t_reading->m_archive != &ar)
-    ar.refuse("buffer", "its kind of memory does not exist");
-  imported_memory& from = t_reading->m_from;
-  if (from.m_taken == from.m_read.size()) ar.refuse("buffer", "its elements were not exported");
-  return std::move(from.m_read[from.m_taken++]);
+  imported_memory* const from = importing_scope::find(ar);
+  if (from == nullptr) ar.refuse("buffer", "its kind of memory does not exist");
+  if (from->m_taken == from->m_read.size()) ar.refuse("buffer", "its elements were not exported");
+  return std::move(from->m_read[from->m_taken++]);
 }
 
 }  // namespace starling::detail

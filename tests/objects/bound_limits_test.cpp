@@ -19,6 +19,7 @@
 #include <starling/objects/balance.hpp>
 
 #include "bound_teams.hpp"
+#include "named_array.hpp"
 #include "support/scratch_folder.hpp"
 
 namespace starling {
@@ -94,10 +95,6 @@ struct in_turn_if_free final : balance::balancer {
       else
         to[i] = std::uint32_t(i % s.workers.size());
   }
-};
-
-struct on_worker_0 {
-  std::size_t operator()(int, std::uint64_t) const { return 0; }
 };
 
 TEST_P(bound_limits, a_follower_that_waits_otherwise_anchors_its_leader_for_balancers) {
@@ -215,16 +212,6 @@ TEST(bound_arrays_of_no_elements, are_refused) {
                usage_error);
 }
 
-/// Names an array, which must exist where this is read.
-struct named {
-  detail::object_id id = 0;
-  template <class Archive>
-  void serialize(Archive& ar) {
-    ar(id);
-    if constexpr (Archive::is_reading)
-      if (id != 0) static_cast<void>(detail::receiving_space().array(id));
-  }
-};
 std::atomic<int> s_packed{0};  // followers that were sent to another rank
 
 struct cargo : chare<cargo> {
@@ -240,7 +227,7 @@ struct cargo : chare<cargo> {
   }
 
  private:
-  named m_named;
+  named_array m_named;
 };
 
 /// Holds a call, behind a message of the home that has not arrived.

@@ -125,10 +125,6 @@ struct in_turn final : balance::balancer {
   }
 };
 
-struct on_worker_0 {
-  std::size_t operator()(int, std::uint64_t) const { return 0; }
-};
-
 TEST_P(bound, a_balancer_gets_the_sum_of_both_loads_and_moves_both) {
   stay_in_place(rt, "names the workers");
   s_wrong_loads = 0;

@@ -28,6 +28,11 @@ inline void stay_in_place(starling::runtime& rt, const std::string& reason) {
   testing::Test::RecordProperty("stays_in_place", reason);
 }
 
+/// The map that places all elements on the first worker.
+struct on_worker_0 {
+  std::size_t operator()(int, std::uint64_t) const { return 0; }
+};
+
 /// Ranks of one process: each has a thread that calls `run`, a runtime and workers of its own.
 struct cluster {
   int ranks;

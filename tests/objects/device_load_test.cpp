@@ -22,9 +22,9 @@ namespace starling {
 namespace {
 
 using starling_test::compute;
-using starling_test::first_worker;
 using starling_test::in_process;
 using starling_test::now;
+using starling_test::on_worker_0;
 using starling_test::stay_in_place;
 
 runtime_options on_host_devices(unsigned workers, int devices) {
@@ -112,7 +112,7 @@ class device_loads : public testing::Test {
 };
 
 TEST_F(device_loads, are_those_of_the_element_that_submits) {
-  const auto all = create_array<launcher>(rt, 3, first_worker());
+  const auto all = create_array<launcher>(rt, 3, on_worker_0());
   measure(all);
   const double begin = now();
   ask<&launcher::launch>(all, 1, 3, 1.0);
@@ -154,7 +154,7 @@ TEST_F(device_loads, of_elements_that_compute_at_the_same_time_have_the_device_s
 }
 
 TEST_F(device_loads, contain_graphs) {
-  const auto all = create_array<launcher>(rt, 1, first_worker());
+  const auto all = create_array<launcher>(rt, 1, on_worker_0());
   measure(all);
   ask<&launcher::launch_graph>(all, 0, 1.0);
   EXPECT_GE(ask<&launcher::device_seconds>(all, 0), ask<&launcher::own>(all, 0) - rounding);
@@ -190,7 +190,7 @@ TEST_F(device_loads, of_a_batch_are_equal_for_its_members) {
 }
 
 TEST_F(device_loads, begin_at_zero_after_a_reset_and_end_with_the_measurement) {
-  const auto all = create_array<launcher>(rt, 1, first_worker());
+  const auto all = create_array<launcher>(rt, 1, on_worker_0());
   ask<&launcher::launch>(all, 0, 1, 0.1);
   measure(all);
   EXPECT_EQ(ask<&launcher::device_seconds>(all, 0), 0) << "of work before the measurement";
@@ -204,7 +204,7 @@ TEST_F(device_loads, begin_at_zero_after_a_reset_and_end_with_the_measurement) {
 }
 
 TEST_F(device_loads, move_with_the_element) {
-  const auto all = create_array<launcher>(rt, 1, first_worker());
+  const auto all = create_array<launcher>(rt, 1, on_worker_0());
   measure(all);
   ask<&launcher::launch>(all, 0, 1, 0.5);
   const double before = ask<&launcher::device_seconds>(all, 0);
@@ -216,7 +216,7 @@ TEST_F(device_loads, move_with_the_element) {
 }
 
 TEST_F(device_loads, of_elements_that_end_with_work_in_flight_are_dropped) {
-  const auto all = create_array<launcher>(rt, 2, first_worker());
+  const auto all = create_array<launcher>(rt, 2, on_worker_0());
   measure(all);
   for (int i = 0; i < 20; ++i) all[0].invoke<&launcher::leave>(0.1);
   all[0].destroy();
@@ -226,7 +226,7 @@ TEST_F(device_loads, of_elements_that_end_with_work_in_flight_are_dropped) {
 }
 
 TEST_F(device_loads, are_complete_when_another_stream_has_waited_for_the_work) {
-  const auto all = create_array<launcher>(rt, 1, first_worker());
+  const auto all = create_array<launcher>(rt, 1, on_worker_0());
   measure(all);
   ask<&launcher::launch_behind>(all, 0, 1.0);
   EXPECT_GE(ask<&launcher::device_seconds>(all, 0), ask<&launcher::own>(all, 0) - rounding);
@@ -236,7 +236,7 @@ TEST(measured_device_time, can_be_switched_off) {
   auto options = on_host_devices(1, 1);
   options.extra["device-times"] = "no";
   runtime rt(options);
-  const auto all = create_array<launcher>(rt, 1, first_worker());
+  const auto all = create_array<launcher>(rt, 1, on_worker_0());
   all.measure_loads(true);
   rt.sync_wait(all[0].call<&launcher::launch>(2, 0.1));
   EXPECT_EQ(rt.sync_wait(all[0].call<&launcher::device_seconds>()), 0);
@@ -247,7 +247,7 @@ TEST(measured_device_time, is_an_option_of_two_words) {
   auto options = on_host_devices(1, 1);
   options.extra["device-times"] = "perhaps";
   runtime rt(options);
-  EXPECT_THROW(static_cast<void>(create_array<launcher>(rt, 1, first_worker())), option_error);
+  EXPECT_THROW(static_cast<void>(create_array<launcher>(rt, 1, on_worker_0())), option_error);
 }
 
 // --- balancing

@@ -15,6 +15,7 @@
 #include <starling/objects.hpp>
 
 #include "cluster.hpp"
+#include "named_array.hpp"
 #include "stored_numbers.hpp"
 #include "tapped_transport.hpp"
 
@@ -22,13 +23,11 @@ namespace starling {
 namespace {
 
 using starling_test::cluster;
+using starling_test::named_array;
+using starling_test::on_worker_0;
 using starling_test::over_ucx;
 using starling_test::stay_in_place;
 using starling_test::stored_numbers;
-
-struct on_rank_0 {
-  std::size_t operator()(int, std::uint64_t) const { return 0; }
-};
 
 constexpr std::size_t large = detail::worth_exporting / sizeof(std::uint64_t) + 1000;
 constexpr std::size_t small = 100;
@@ -87,7 +86,7 @@ constexpr int rounds = 5;  // the last one ends on rank 1
 /// Moves all elements to and fro. At the end rank 0, which has none, has no device memory.
 task<int> move_to_and_fro(runtime& rt) {
   stay_in_place(rt, "counts messages, and the memory of rank 0");
-  const auto all = create_array<keeper>(rt, keepers, on_rank_0());
+  const auto all = create_array<keeper>(rt, keepers, on_worker_0());
   for (int i = 0; i < keepers; ++i) co_await all[i].call<&keeper::fill>();
   for (int round = 1; round <= rounds; ++round) {
     for (int i = 0; i < keepers; ++i) all[i].invoke<&keeper::go>(round % 2);
@@ -164,7 +163,7 @@ struct collector : chare<collector> {
 TEST_P(exported_memory, is_that_of_buffers_in_the_element_alone) {
   static_cast<void>(large_messages_of([](runtime& rt) -> task<int> {
     stay_in_place(rt, "counts bytes");
-    const auto one = create_array<collector>(rt, 1, on_rank_0());
+    const auto one = create_array<collector>(rt, 1, on_worker_0());
     co_await one[0].call<&collector::fill>();
     one[0].invoke<&collector::go>(1);
     co_await quiescence();
@@ -210,7 +209,7 @@ struct follower : chare<follower> {
 TEST_P(exported_memory, of_bound_elements_is_not_mixed_up) {
   const int sent = large_messages_of([](runtime& rt) -> task<int> {
     stay_in_place(rt, "counts messages");
-    const auto both = create_bound_arrays<leader, follower>(rt, 1, on_rank_0());
+    const auto both = create_bound_arrays<leader, follower>(rt, 1, on_worker_0());
     co_await both.leaders[0].call<&leader::fill>();
     co_await both.followers[0].call<&follower::fill>();
     for (const int to : {1, 0, 1}) {
@@ -271,17 +270,6 @@ TEST(exported_memory_of_a_rank, is_sent_and_freed_if_the_receiver_has_no_room) {
 
 // --- states that cannot be read yet, or not at all
 
-/// Names an array, which must exist where this is read.
-struct named_array {
-  detail::object_id id = 0;
-  template <class Archive>
-  void serialize(Archive& ar) {
-    ar(id);
-    if constexpr (Archive::is_reading)
-      if (id != 0) static_cast<void>(detail::receiving_space().array(id));
-  }
-};
-
 std::atomic<int> attempts{0};  // to read a traveller
 std::atomic<int> alive{0};     // travellers
 
@@ -310,7 +298,7 @@ struct traveller : chare<traveller> {
   }
   task<bool> is_whole() { return m_numbers.has(large, 5); }
   detail::object_id make_array() {
-    return create_array<traveller>(*runtime::current(), 1, on_rank_0()).state().id();
+    return create_array<traveller>(*runtime::current(), 1, on_worker_0()).state().id();
   }
 
  private:
@@ -323,16 +311,15 @@ TEST_P(exported_memory, is_kept_until_the_state_can_be_read) {
   cluster three = all;
   three.ranks = 3;
   attempts = 0;
-  static bool must_keep = false;
-  must_keep = is_mapped();
-  three.expect(0, [](runtime& rt) -> task<int> {
+  three.expect(0, [kept = is_mapped() ? large_bytes : 0](runtime& rt) -> task<int> {
     stay_in_place(rt, "names objects, and needs the memory of rank 0");
+    const std::size_t least = kept;
     const auto one = create_array<traveller>(rt, 3, placement::block);
     const detail::object_id next = (detail::object_id{2} << detail::object_counter_bits) + 1;
     co_await one[0].call<&traveller::fill>();
     one[0].invoke<&traveller::go>(1, next);
     while (attempts == 0) co_await yield();
-    EXPECT_GE(device_memory_in_use(rt), must_keep ? large_bytes : 0);
+    EXPECT_GE(device_memory_in_use(rt), least);
     EXPECT_EQ(co_await one[2].call<&traveller::make_array>(), next);
     EXPECT_TRUE(co_await one[0].call<&traveller::is_whole>());
     co_await quiescence();
@@ -347,7 +334,7 @@ std::vector<cluster::end> ends_of(const cluster& all, ending how) {
   alive = 0;
   const auto ends = all.run([how](runtime& rt) -> task<int> {
     stay_in_place(rt, "it has to migrate from rank 0");
-    const auto one = create_array<traveller>(rt, 1, on_rank_0());
+    const auto one = create_array<traveller>(rt, 1, on_worker_0());
     const ending chosen = how;
     co_await one[0].call<&traveller::fill>();
     one[0].invoke<&traveller::go_and_end>(1, chosen);

@@ -36,8 +36,8 @@ struct forged_memory {
   std::vector<std::vector<std::byte>> contents;
 };
 
-/// Returns the error of a run in which rank 1 receives an element from rank 0 whose buffer of
-/// `count` elements is said to be exported.
+/// Lets rank 0 send rank 1 an element with a buffer of `count` numbers, marked as exported. Returns
+/// the error of the run.
 std::string error_of_arrival(const forged_memory& memory, std::uint64_t count) {
   const auto ends = cluster{2, 1}.run([&](runtime& rt) -> task<int> {
     stay_in_place(rt, "the message names locations");

@@ -19,8 +19,8 @@ namespace {
 using starling_test::burner;
 using starling_test::cluster;
 using starling_test::compute;
-using starling_test::first_worker;
 using starling_test::now;
+using starling_test::on_worker_0;
 using starling_test::rate_error;
 using starling_test::resolution;
 using starling_test::stay_in_place;
@@ -120,7 +120,7 @@ struct reader : chare<reader> {
 
 TEST_P(load_counts, arguments_of_broadcasts_are_still_shared) {
   stay_in_place(rt, "broadcasts are copied for each migrated element");
-  const auto all = create_array<reader>(rt, 3, first_worker());
+  const auto all = create_array<reader>(rt, 3, on_worker_0());
   switch_loads(all, true);
   all.invoke<&reader::read>(std::vector<double>(100));
   rt.wait_idle();

@@ -18,11 +18,6 @@ namespace starling_test {
 inline constexpr double rate_error = 0.02;
 inline constexpr double resolution = 2e-6;
 
-/// The map that places all elements on one worker.
-struct first_worker {
-  std::size_t operator()(int, std::uint64_t) const { return 0; }
-};
-
 inline double now() { return double(starling::tracer::now()) * 1e-9; }
 
 /// Computes for `ms` milliseconds and returns the seconds that it took.

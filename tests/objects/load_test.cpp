@@ -16,9 +16,9 @@ namespace {
 
 using starling_test::burner;
 using starling_test::compute;
-using starling_test::first_worker;
 using starling_test::in_process;
 using starling_test::now;
+using starling_test::on_worker_0;
 using starling_test::rate_error;
 using starling_test::resolution;
 using starling_test::stay_in_place;
@@ -74,7 +74,7 @@ TEST_P(loads, broadcasts_are_charged_to_each_element) {
 
 TEST_P(loads, a_suspended_coroutine_is_charged_nothing) {
   stay_in_place(rt, "compares times of elements on one worker");
-  const auto all = create_array<burner>(rt, 2, first_worker());
+  const auto all = create_array<burner>(rt, 2, on_worker_0());
   switch_loads(all, true);
   const double begin = now();
   auto reading = all[0].call<&burner::read>(2);
@@ -106,7 +106,7 @@ TEST_P(loads, idle_time_is_charged_to_no_element) {
 TEST_P(loads, coroutines_that_one_message_resumes_are_charged_to_their_elements) {
   stay_in_place(rt, "compares times of elements on one worker");
   constexpr int count = 5;
-  const auto all = create_array<burner>(rt, count, first_worker());
+  const auto all = create_array<burner>(rt, count, on_worker_0());
   switch_loads(all, true);
   const double begin = now();
   std::vector<future<>> met;
@@ -125,7 +125,7 @@ TEST_P(loads, coroutines_that_one_message_resumes_are_charged_to_their_elements)
 
 TEST_P(loads, tasks_of_spawn_and_their_children_are_charged_to_the_element) {
   stay_in_place(rt, "compares times of elements on one worker");
-  const auto all = create_array<burner>(rt, 2, first_worker());
+  const auto all = create_array<burner>(rt, 2, on_worker_0());
   switch_loads(all, true);
   const double begin = now();
   rt.sync_wait(all[0].call<&burner::spawn_one>(3.0));
@@ -211,7 +211,7 @@ struct giver : chare<giver> {
 TEST_P(loads, a_transfer_of_control_changes_the_account) {
   stay_in_place(rt, "compares times of elements on one worker");
   std::unique_ptr<future<double>> between;
-  const auto all = create_array<giver>(rt, 2, first_worker());
+  const auto all = create_array<giver>(rt, 2, on_worker_0());
   switch_loads(all, true);
   const double begin = now();
   const in_process<std::unique_ptr<future<double>>> shared{&between};

@@ -7,22 +7,14 @@
 #include <utility>
 
 #include "cluster.hpp"
+#include "named_array.hpp"
 
 namespace starling {
 namespace {
 
 using detail::object_id;
 using starling_test::cluster;
-
-/// Names an array, which must exist where this is read.
-struct named {
-  object_id id = 0;
-  template <class Archive>
-  void serialize(Archive& ar) {
-    ar(id);
-    if constexpr (Archive::is_reading) static_cast<void>(detail::receiving_space().array(id));
-  }
-};
+using starling_test::named_array;
 
 /// What the ranks, which are threads of this process, have in common.
 struct noted {
@@ -47,7 +39,7 @@ struct guest : chare<guest> {
   void go(int to) { migrate_to(std::size_t(to)); }
   void nothing() {}
   int value() { return 42; }
-  void take(named) {}
+  void take(named_array) {}
   int place() { return int(this_worker()); }
   object_id make_array() {
     return create_array<guest>(*runtime::current(), 3, placement::block).state().id();
@@ -63,7 +55,7 @@ struct guest : chare<guest> {
     using taking = detail::entry_message<&guest::take, guest>;
     auto& next = array.entry(0, here.to).homed[std::size_t(priority::high)];
     keep(here, *new call(here, std::move(reply)), next + 2);
-    keep(here, *new taking(here, detail::no_reply(), named{id}), next + 3);
+    keep(here, *new taking(here, detail::no_reply(), named_array{id}), next + 3);
   }
 
  private:

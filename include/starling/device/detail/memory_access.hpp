@@ -15,8 +15,10 @@ class device;
 
 namespace starling::detail {
 
-/// Returns the allocator of the calling worker's device. @throws usage_error on a thread that is no
-/// worker; the errors of `devices`
+/// Returns the device of the calling worker. @throws usage_error on a thread that is no worker; the
+/// errors of `devices`
+[[nodiscard]] device& device_here();
+/// Returns its allocator. @throws as device_here
 [[nodiscard]] recycling_allocator& allocator_here(memory_kind kind);
 
 /// Calls `sink` with the bytes at `from`, piece by piece in order. Waits, on the calling worker,

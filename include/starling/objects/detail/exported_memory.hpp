@@ -12,14 +12,35 @@
 #include <starling/device/buffer.hpp>
 #include <starling/device/memory_name.hpp>
 #include <starling/objects/detail/job.hpp>
-#include <starling/objects/detail/object_space.hpp>
 
-/// Device memory of elements on their way to another rank of the host:
+/// Device memory of elements that migrate to another rank of the host:
 /// docs/design/0064-exported-device-memory.md.
 namespace starling::detail {
 
-/// Smallest size, in bytes, of device memory that is exported: to map an allocation for the first
-/// time takes as long as to send so many bytes.
+class object_space;
+
+/// Scope in which the calling thread reads or writes the state of an element by `ar`. It connects
+/// the archive with what belongs to it: meanwhile the thread may also write messages to other
+/// archives.
+template <class Archive, class Of>
+class archive_scope {
+ public:
+  archive_scope(const Archive& ar, Of& of) noexcept;
+  archive_scope(const archive_scope&) = delete;
+  archive_scope& operator=(const archive_scope&) = delete;
+  ~archive_scope();
+
+  /// Returns what belongs to the archive of the innermost scope; null if that is not `ar`.
+  [[nodiscard]] static Of* find(const Archive& ar) noexcept;
+
+ private:
+  const Archive& m_archive;
+  Of& m_of;
+  archive_scope* m_outer;
+};
+
+/// Smallest size, in bytes, of device memory that is exported. Smaller memory is sent faster than
+/// an allocation is mapped for the first time.
 inline constexpr std::size_t worth_exporting = std::size_t{64} << 10;
 
 struct exported_piece {
@@ -40,25 +61,6 @@ enum class import_result : std::uint8_t {
 /// message again with the contents. For one worker.
 class exported_memory {
  public:
-  /// Scope in which the calling thread writes the state of an element to `ar`. The buffers within
-  /// `element`, the bytes of the object, may be exported: they stay as they are until it is
-  /// deleted.
-  class scope {
-   public:
-    scope(const output_archive& ar, exported_memory& to,
-          std::span<const std::byte> element) noexcept;
-    scope(const scope&) = delete;
-    scope& operator=(const scope&) = delete;
-    ~scope();
-
-   private:
-    friend class exported_memory;
-    const output_archive& m_archive;
-    exported_memory& m_to;
-    std::span<const std::byte> m_element;
-    scope* m_outer;
-  };
-
   /// `to`: the worker, numbered across all ranks, that receives the message.
   exported_memory(object_space& space, std::size_t to) noexcept : m_space(&space), m_to(to) {}
 
@@ -103,24 +105,17 @@ class exported_memory {
   std::vector<std::vector<std::byte>> m_contents;  // as many, or none
 };
 
+/// An element whose state is written. The buffers within `object`, its bytes, may be exported: they
+/// stay as they are until it is deleted.
+struct exported_element {
+  exported_memory& to;
+  std::span<const std::byte> object;
+};
+using exporting_scope = archive_scope<output_archive, exported_element>;
+
 /// What exported_memory has written to a received message.
 class imported_memory {
  public:
-  /// Scope in which the calling thread reads a state from `ar`, whose buffers may be exported.
-  class scope {
-   public:
-    scope(const input_archive& ar, imported_memory& from) noexcept;
-    scope(const scope&) = delete;
-    scope& operator=(const scope&) = delete;
-    ~scope();
-
-   private:
-    friend class imported_memory;
-    const input_archive& m_archive;
-    imported_memory& m_from;
-    scope* m_outer;
-  };
-
   /// @throws archive_error
   imported_memory(const received_call& a, input_archive& ar);
 
@@ -146,5 +141,10 @@ class imported_memory {
   std::vector<buffer<std::byte>> m_read;
   std::size_t m_taken = 0;
 };
+
+using importing_scope = archive_scope<input_archive, imported_memory>;
+
+extern template class archive_scope<output_archive, exported_element>;
+extern template class archive_scope<input_archive, imported_memory>;
 
 }  // namespace starling::detail

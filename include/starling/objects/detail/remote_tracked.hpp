@@ -240,7 +240,8 @@ template <class T>
   output_archive ar(bytes);
   {
     const writing_for here(j);
-    const exported_memory::scope exports(ar, exported, std::as_bytes(std::span(&element, 1)));
+    exported_element exports{exported, std::as_bytes(std::span(&element, 1))};
+    const exporting_scope connected(ar, exports);
     if (!serialize(array, k, element, ar)) return false;
   }
   save_element_state(j, ar, element);
@@ -248,8 +249,9 @@ template <class T>
   return true;
 }
 
-/// Sends an element of this rank to worker `now.worker` of another rank and deletes it. Has no
-/// effect if its `serialize` ends the run. @throws as save_element
+/// Sends an element of this rank to worker `now.worker` of another rank, and deletes it when its
+/// exported memory has been read. Has no effect if its `serialize` ends the run.
+/// @throws as save_element
 template <class T>
 void send_element(array_of<T>& array, const typename address<T>::key& k, T& element,
                   const location& now) {
@@ -297,7 +299,7 @@ template <class T>
   arriving<T> made = make_migrated(array, k, here);
   if (made == nullptr) return nullptr;
   {
-    const imported_memory::scope imports(ar, imported);
+    const importing_scope connected(ar, imported);
     if (!serialize(array, k, *made, ar)) return nullptr;
   }
   auto& s = made->element_state();
@@ -346,8 +348,9 @@ struct remote_element {
     const auto state = ar.read<shared_buffer<std::byte>>();
     imported_memory imported(a, ar);
     require_end(ar);
-    if (array.is_closed() || !imported.read()) return;
+    if (array.is_closed()) return;
     a.require(!follows(array), "a follower without its leader");
+    if (!imported.read()) return;
     input_archive from(state.elements());
     arriving<T> element = load_element(array, k, here, from, imported);
     if (element == nullptr) return;
