@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -73,11 +74,12 @@ class exported_memory {
   /// Sends `make(exported)`, a message with `exported` as one of its values. Destroys `owner`,
   /// which owns the memory, when it is not needed any more: now, on this worker when the receiver
   /// answers, or, if the run ends before, after the workers have stopped. @throws the exceptions of
-  /// `make`
+  /// `make` and of its copies; then, too, `owner` is destroyed
   template <class Make, class Owner>
-  static void send(exported_memory exported, Make make, Owner owner) {
+  static void send(exported_memory exported, const Make& make, Owner owner) {
+    static_assert(std::is_nothrow_move_constructible_v<Owner>);
     if (exported.m_pieces.empty()) return exported.send_message(make(std::as_const(exported)));
-    send_and_keep(std::move(exported), std::move(make), std::make_shared<Owner>(std::move(owner)));
+    send_and_keep(std::move(exported), make, std::make_shared<Owner>(std::move(owner)));
   }
 
  private:
