@@ -27,7 +27,8 @@ constexpr option_entry entries[] = {
      "measure the device time of elements while their loads are measured"}};
 [[gnu::init_priority(101)]] module_options registered(entries);
 
-/// Costs of migrations until they are measured.
+/// Costs of migrations until they are measured, in which case they are multiplied by the measured
+/// share.
 constexpr balance::cost_model assumed_costs{.seconds_per_migration = 10e-6,
                                             .seconds_per_byte = 0.5e-9};
 /// Imbalance from which the first balancing does not wait until it has cost as much as a step,
@@ -70,6 +71,17 @@ void add_traffic(balance::snapshot& s, const std::vector<element_report>& report
                            .messages = double(t.messages) / steps});
 }
 
+/// Returns the mean load of a worker or of a device, whichever is longer, in seconds.
+double mean_load(const balance::snapshot& loads) {
+  double host = 0, device = 0;
+  for (const balance::element_load& e : loads.elements) {
+    host += e.host_seconds;
+    device += e.device_seconds;
+  }
+  return std::max(host / double(loads.workers.size()),
+                  loads.devices.empty() ? 0 : device / double(loads.devices.size()));
+}
+
 }  // namespace
 
 // --- decisions, on worker 0 of rank 0
@@ -88,11 +100,16 @@ void balancing_lead::use(std::unique_ptr<const balance::balancer> chosen, std::u
 balance::snapshot balancing_lead::snapshot_of(const std::vector<element_report>& reports) const {
   balance::snapshot s;
   s.costs = assumed_costs;
+  s.costs.seconds_per_migration *= m_costs.share();
+  s.costs.seconds_per_byte *= m_costs.share();
   const job* j = m_array.space().current_job();
   for (std::size_t w = 0; w < m_array.space().worker_total(); ++w)
     s.workers.push_back({.rank = j == nullptr ? 0u : std::uint32_t(j->location_of(w).rank)});
   const double steps = double(m_skipped + 1);  // that the measured times contain
-  s.steps = m_interval != 0 ? double(m_interval) : 2 * steps;
+  // When balancing is due, the imbalance has cost as much as it does. It is expected to last as
+  // long as it has lasted.
+  s.steps = m_interval != 0 ? double(m_interval)
+                            : std::max(2 * steps, double(m_schedule.steps()) + steps);
   // The numbers of a sparse array are hashes, which may be equal.
   const bool has_ids = std::ranges::adjacent_find(reports, {}, [](const element_report& r) {
                          return r.number.element;
@@ -159,18 +176,19 @@ std::uint64_t balancing_lead::skip_after(bool has_moved) {
 }
 
 bool balancing_lead::is_due(const balance::snapshot& loads) {
-  double host = 0, device = 0;
-  for (const balance::element_load& e : loads.elements) {
-    host += e.host_seconds;
-    device += e.device_seconds;
-  }
   const double longest =
       balance::estimate_step(loads, balance::current_workers(loads)).step_seconds;
-  const double mean = std::max(host / double(loads.workers.size()),
-                               loads.devices.empty() ? 0 : device / double(loads.devices.size()));
+  const double mean = mean_load(loads);
   for (std::uint64_t step = 0; step <= m_skipped; ++step) m_schedule.record_step(longest, mean);
   const bool is_first = !m_has_balanced && m_interval == 0 && longest > large_imbalance * mean;
   return is_first || m_schedule.is_due();
+}
+
+/// Within the tolerance a balancer leaves the loads as they are.
+double balancing_lead::predicted_excess(const balance::snapshot& loads,
+                                        const balance::plan& found) const {
+  const double tolerated = found.before.ideal_seconds * (1 + m_balancer->options().tolerance);
+  return std::max(found.after.step_seconds, tolerated) - mean_load(loads);
 }
 
 void balancing_lead::balance(const balance::snapshot& loads, std::vector<element_report>& reports,
@@ -181,8 +199,12 @@ void balancing_lead::balance(const balance::snapshot& loads, std::vector<element
     orders[m.from].moves.push_back({reports[m.element].slot, m.to, m.why});
     orders[m.from].balancer = m_balancer->name();
   }
-  const double migrations = found.migrations.empty() ? 0 : found.cost_seconds;
-  m_schedule.record_balancing(double(tracer::now() - begin) * 1e-9 + migrations);
+  m_assumed_cost = found.migrations.empty() ? 0 : found.cost_seconds / m_costs.share();
+  if (found.decision == balance::verdict::does_not_pay)
+    m_schedule.postpone(found.cost_seconds);
+  else
+    m_schedule.record_balancing(double(tracer::now() - begin) * 1e-9 + found.cost_seconds,
+                                predicted_excess(loads, found));
   m_has_balanced = true;
   note(loads, found, reports, begin);
 }
@@ -192,6 +214,11 @@ void balancing_lead::decide(std::vector<element_report> reports) {
     return std::tuple(r.number.element, r.worker, r.slot);
   });
   note_devices(reports);
+  const std::uint64_t now = tracer::now();
+  const std::uint64_t last = std::exchange(m_decided_ns, now);
+  if (last != 0)
+    m_costs.record_steps(double(now - last) * 1e-9, m_skipped + 1,
+                         std::exchange(m_assumed_cost, 0));
   const balance::snapshot loads = snapshot_of(reports);
   balance::require_valid(loads);  // reports come from other ranks
   m_calls += m_skipped + 1;

@@ -42,7 +42,7 @@ int scattered(int a, int b, int below) {
   return int((x >> 33) % std::uint64_t(below));
 }
 
-enum class loads { equal, quarter, changing };
+enum class loads { equal, quarter, changing, misjudged };
 
 constexpr int blocks = 12;
 
@@ -56,7 +56,9 @@ struct block : chare<block> {
   }
 
   double load() const {
-    if (m_kind == loads::quarter) return this_index() < blocks / 4 ? 8e-3 : 1e-3;
+    if (m_kind == loads::misjudged && m_step == 1) return this_index() < blocks / 2 ? 2e-3 : 1e-3;
+    if (m_kind == loads::quarter || m_kind == loads::misjudged)
+      return this_index() < blocks / 4 ? 8e-3 : 1e-3;
     return m_kind == loads::equal ? 1e-3 : 1e-3 * scattered(this_index(), m_step, 20);
   }
   awaited halo(int step, int from);
@@ -106,6 +108,15 @@ task<std::vector<int>> run_blocks(chare_array<block> all) {
   co_return co_await std::move(result);
 }
 
+/// Expects that the blocks, of which a quarter is heavy, are distributed evenly.
+task<> expect_even(chare_array<block> all, int workers) {
+  std::vector<int> sums(static_cast<std::size_t>(workers));
+  for (int i = 0; i < blocks; ++i)
+    sums[std::size_t(co_await all[i].call<&block::place>())] += i < blocks / 4 ? 8 : 1;
+  const int mean = (3 * 8 + 9 + workers - 1) / workers;
+  EXPECT_LE(*std::ranges::max_element(sums), std::max(mean, 8) + 1);
+}
+
 TEST_P(load_balance, evens_out_the_loads) {
   stay_in_place(rt, "shows where the balancer leads the elements");
   const auto all = create_array<block>(rt, blocks, placement::block, 6, loads::quarter);
@@ -114,11 +125,16 @@ TEST_P(load_balance, evens_out_the_loads) {
     const std::vector<int> found = co_await run_blocks(all);
     EXPECT_EQ(found.at(0), 0) << "wrong messages";
     EXPECT_EQ(found.at(1) > 0, workers > 1) << "migrations";
-    std::vector<int> sums(static_cast<std::size_t>(workers));
-    for (int i = 0; i < blocks; ++i)
-      sums[std::size_t(co_await all[i].call<&block::place>())] += i < blocks / 4 ? 8 : 1;
-    const int mean = (3 * 8 + 9 + workers - 1) / workers;
-    EXPECT_LE(*std::ranges::max_element(sums), std::max(mean, 8) + 1);
+    co_await expect_even(all, workers);
+  }(all, workers()));
+}
+
+TEST_P(load_balance, corrects_a_balancing_that_followed_wrong_loads) {
+  stay_in_place(rt, "shows where the balancer leads the elements");
+  const auto all = create_array<block>(rt, blocks, placement::block, 20, loads::misjudged);
+  rt.sync_wait([](chare_array<block> all, int workers) -> task<> {
+    static_cast<void>(co_await run_blocks(all));
+    co_await expect_even(all, workers);
   }(all, workers()));
 }
 

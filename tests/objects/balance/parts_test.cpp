@@ -104,7 +104,7 @@ TEST(balance_schedule, a_fixed_interval_is_kept) {
     }
     EXPECT_TRUE(s.is_due());
     EXPECT_EQ(s.steps_until_due(), 0);
-    s.record_balancing(1);
+    s.record_balancing(1, 0);
   }
 }
 
@@ -120,16 +120,51 @@ TEST(balance_schedule, a_balanced_program_is_never_due) {
 TEST(balance_schedule, what_balancing_cannot_remove_does_not_make_it_due) {
   schedule s;
   s.record_step(2, 1);
-  s.record_balancing(0.5);
-  for (int step = 0; step < 1000; ++step) s.record_step(1.3, 1);
+  s.record_balancing(0.5, 0.25);
+  for (int step = 0; step < 1000; ++step) s.record_step(1.25, 1);
   EXPECT_FALSE(s.is_due());
   EXPECT_EQ(s.loss_seconds(), 0);
+}
+
+/// Returns the number of steps with this excess until balancing is due.
+int steps_until_due(schedule& s, double excess) {
+  int steps = 0;
+  for (; !s.is_due() && steps < 10'000; ++steps) s.record_step(1 + excess, 1);
+  return steps;
+}
+
+TEST(balance_schedule, what_was_predicted_wrongly_makes_it_due) {
+  schedule s;
+  s.record_step(2, 1);
+  s.record_balancing(0.5, 0.125);
+  EXPECT_EQ(steps_until_due(s, 0.25), 4) << "an excess of 0.25 instead of 0.125";
+}
+
+TEST(balance_schedule, wrong_predictions_are_repeated_less_and_less_often) {
+  schedule s;
+  s.record_step(2, 1);
+  for (const int steps : {2, 4, 8, 16, 32, 64, 128, 128}) {
+    s.record_balancing(1, 0);
+    EXPECT_EQ(steps_until_due(s, 0.5), steps);
+  }
+  s.record_balancing(1, 0);
+  EXPECT_EQ(steps_until_due(s, 0.125), 8) << "a prediction was right";
+}
+
+TEST(balance_schedule, migrations_that_do_not_pay_yet_are_considered_again_after_their_cost) {
+  schedule s;
+  EXPECT_EQ(steps_until_due(s, 0.25), 5) << "the cost of a step";
+  s.postpone(4);
+  EXPECT_EQ(s.steps(), 5u);
+  EXPECT_EQ(steps_until_due(s, 0.25), 11) << "4 seconds, of which 1.25 are lost already";
+  s.postpone(1);
+  EXPECT_EQ(steps_until_due(s, 0.25), 16) << "twice the loss";
 }
 
 TEST(balance_schedule, growing_imbalance_is_due_at_the_optimum) {
   // The excess grows by 0.01 s a step, a balancing costs 2 s: sqrt(2 · 2 / 0.01) = 20 steps.
   schedule s;
-  s.record_balancing(2);
+  s.record_balancing(2, 0);
   int step = 0;
   for (; !s.is_due() && step < 1000; ++step) {
     if (step == 10) {
@@ -150,7 +185,7 @@ TEST(balance_schedule, the_interval_is_near_the_best_fixed_one) {
       time += growth * age;
       if (!s.is_due()) continue;
       time += cost;
-      s.record_balancing(cost);
+      s.record_balancing(cost, 0);
       age = -1;
     }
     return time;
@@ -163,11 +198,43 @@ TEST(balance_schedule, the_interval_is_near_the_best_fixed_one) {
 
 TEST(balance_schedule, a_sudden_imbalance_is_due_when_it_has_cost_a_balancing) {
   schedule s;
-  s.record_balancing(3);
+  s.record_balancing(3, 0);
   for (int step = 0; step < 100; ++step) s.record_step(1, 1);
   int late = 0;
   for (; !s.is_due() && late < 100; ++late) s.record_step(2, 1);
   EXPECT_EQ(late, 3);
+}
+
+// --- the cost of migrations
+
+TEST(cost_meter, compares_a_step_with_migrations_with_the_next_one) {
+  balance::cost_meter costs;
+  EXPECT_EQ(costs.share(), 1);
+  costs.record_steps(3, 1, 4);
+  EXPECT_EQ(costs.share(), 1) << "until there is a step without";
+  costs.record_steps(4, 2, 0);
+  EXPECT_DOUBLE_EQ(costs.share(), 0.25) << "a step took 3 seconds, then 2";
+  costs.record_steps(8, 2, 4);
+  costs.record_steps(3, 1, 0);
+  EXPECT_DOUBLE_EQ(costs.share(), 3.0 / 8) << "two steps took 8 seconds, then one took 3";
+}
+
+TEST(cost_meter, leaves_out_steps_after_which_elements_migrate_again) {
+  balance::cost_meter costs;
+  costs.record_steps(9, 1, 4);
+  costs.record_steps(2, 1, 4);
+  costs.record_steps(1, 1, 0);
+  EXPECT_DOUBLE_EQ(costs.share(), 0.25) << "that of the second balancing";
+}
+
+TEST(cost_meter, has_a_share_between_a_tenth_and_all) {
+  balance::cost_meter none, much;
+  none.record_steps(1, 1, 4);
+  none.record_steps(2, 1, 0);
+  EXPECT_EQ(none.share(), 0.1);
+  much.record_steps(9, 1, 4);
+  much.record_steps(1, 1, 0);
+  EXPECT_EQ(much.share(), 1);
 }
 
 }  // namespace

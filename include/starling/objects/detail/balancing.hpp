@@ -11,6 +11,7 @@
 
 #include <starling/device/detail/device_load.hpp>
 #include <starling/objects/balance/balancer.hpp>
+#include <starling/objects/balance/cost_meter.hpp>
 #include <starling/objects/balance/schedule.hpp>
 #include <starling/objects/detail/bond.hpp>
 #include <starling/objects/detail/collective_point.hpp>
@@ -77,6 +78,9 @@ class balancing_lead {
   [[nodiscard]] std::uint64_t skip_after(bool has_moved);
   /// Whether the balancer is to be called, after a step of these loads.
   [[nodiscard]] bool is_due(const balance::snapshot& loads);
+  /// Returns the excess of the next step, for the schedule.
+  [[nodiscard]] double predicted_excess(const balance::snapshot& loads,
+                                        const balance::plan& found) const;
   /// Calls the balancer and notes its migrations in `orders`, which are by worker.
   void balance(const balance::snapshot& loads, std::vector<element_report>& reports,
                std::vector<balancing_orders>& orders);
@@ -89,8 +93,11 @@ class balancing_lead {
   std::unique_ptr<const balance::balancer> m_balancer;
   std::uint64_t m_interval = 0;  // 0: chosen by the schedule
   balance::schedule m_schedule;
-  std::uint64_t m_calls = 0;    // of load_balance() by each element
-  std::uint64_t m_skipped = 0;  // calls between the last collective one and this one
+  balance::cost_meter m_costs;
+  double m_assumed_cost = 0;       // of the migrations since the last call, before measurement
+  std::uint64_t m_decided_ns = 0;  // when the last call was decided; 0: none yet
+  std::uint64_t m_calls = 0;       // of load_balance() by each element
+  std::uint64_t m_skipped = 0;     // calls between the last collective one and this one
   bool m_has_balanced = false;
   std::vector<worker_device> m_devices;  // by worker, of all ranks; key 0: not known
 };
