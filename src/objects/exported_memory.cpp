@@ -11,6 +11,11 @@
 namespace starling::detail {
 namespace {
 
+/// Times for which the sender of exported memory stays awake: a part for the messages, and the copy
+/// at a low bandwidth.
+constexpr std::uint64_t message_ns = 200'000;
+constexpr std::uint64_t bytes_per_ns = 20;
+
 template <class Archive, class Of>
 thread_local archive_scope<Archive, Of>* innermost = nullptr;
 
@@ -60,6 +65,12 @@ bool exported_memory::add(const void* memory, std::size_t bytes, stream_state* o
   return true;
 }
 
+std::uint64_t exported_memory::bytes() const noexcept {
+  std::uint64_t sum = 0;
+  for (const exported_piece& p : m_pieces) sum += p.bytes;
+  return sum;
+}
+
 void exported_memory::send_message(message m) const {
   job& j = *m_space->current_job();
   j.send(j.location_of(m_to).rank, std::move(m));
@@ -82,7 +93,9 @@ class exported_memory::slot final : public reply_slot {
  public:
   slot(std::shared_ptr<exported_memory> exported, message_maker make,
        std::shared_ptr<const void> owner)
-      : m_exported(std::move(exported)), m_make(std::move(make)), m_owner(std::move(owner)) {}
+      : m_exported(std::move(exported)), m_make(std::move(make)), m_owner(std::move(owner)),
+        m_awake(*m_exported->m_space->current_job(),
+                message_ns + m_exported->bytes() / bytes_per_ns) {}
   slot(const slot&) = delete;
   slot& operator=(const slot&) = delete;
   ~slot() override {
@@ -107,6 +120,7 @@ class exported_memory::slot final : public reply_slot {
   std::shared_ptr<exported_memory> m_exported;
   message_maker m_make;
   std::shared_ptr<const void> m_owner;
+  awake_scope m_awake;
 };
 
 void exported_memory::send_and_keep(exported_memory exported, message_maker make,

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include <starling/core/poller.hpp>
+#include <starling/core/trace.hpp>
 #include <starling/net/transport.hpp>
 #include <starling/objects/detail/job.hpp>
 #include <starling/objects/detail/object_space.hpp>
@@ -61,6 +62,11 @@ class job_impl final : public job, private poller {
   void start_receive(transfer& t) override;
   void cancel_receive(transfer& t) noexcept override { m_network.cancel_receive(t); }
   void note_received() noexcept override { bump(m_traffic.transfers_over); }
+  void begin_awake(std::uint64_t ns) noexcept override {
+    m_awake_until.store(tracer::now() + ns, std::memory_order_relaxed);
+    m_awake_scopes.fetch_add(1, std::memory_order_relaxed);
+  }
+  void end_awake() noexcept override { m_awake_scopes.fetch_sub(1, std::memory_order_relaxed); }
   void end_run(const std::exception_ptr& error) noexcept override;
   void resume_at_quiescence(promise_base& c) override {
     m_quiescence.resume_at_quiescence(c, false);
@@ -144,7 +150,11 @@ class job_impl final : public job, private poller {
 
   void poll(ready_list& ready) noexcept override;
   std::size_t in_flight() const noexcept override { return 0; }
-  bool needs_polling() const noexcept override { return !m_watch->begin(); }
+  bool needs_polling() const noexcept override { return is_kept_awake() || !m_watch->begin(); }
+  [[nodiscard]] bool is_kept_awake() const noexcept {
+    return m_awake_scopes.load(std::memory_order_relaxed) > 0 &&
+           tracer::now() < m_awake_until.load(std::memory_order_relaxed);
+  }
 
   object_space& m_space;
   transport& m_network;
@@ -157,11 +167,13 @@ class job_impl final : public job, private poller {
   flow_control m_flow;
   std::uint64_t m_send_limit;
   broadcast_tree m_broadcasts;
-  std::atomic<std::uint64_t> m_last_tag{0};   // guards no other data
-  std::atomic<bool> m_is_over{false};         // guards no other data: messages are dropped
-  std::atomic<int> m_end_status{0};           // on rank 0; stored before m_has_told_end
-  std::atomic<bool> m_has_told_end{false};    // on rank 0
-  std::atomic<bool> m_has_told_error{false};  // guards no other data: selects the first error
+  std::atomic<std::uint64_t> m_last_tag{0};     // guards no other data
+  std::atomic<int> m_awake_scopes{0};           // guards no other data
+  std::atomic<std::uint64_t> m_awake_until{0};  // end of the last one in ns; likewise
+  std::atomic<bool> m_is_over{false};           // guards no other data: messages are dropped
+  std::atomic<int> m_end_status{0};             // on rank 0; stored before m_has_told_end
+  std::atomic<bool> m_has_told_end{false};      // on rank 0
+  std::atomic<bool> m_has_told_error{false};    // guards no other data: selects the first error
 
   // The meeting of the ranks; accessed by the constructing thread.
   std::vector<std::optional<introduction>> m_met;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Replies that are expected while a run ends.
+// Replies that are expected while a run ends, or soon.
 #include <atomic>
 #include <cstdint>
 #include <deque>
@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cluster.hpp"
+#include "load_support.hpp"
 
 namespace starling {
 namespace {
@@ -81,6 +82,23 @@ TEST(expected_replies, are_all_ended_with_their_run) {
       });
     for (std::thread& t : ranks) t.join();
   }
+}
+
+TEST(ranks_that_expect_a_reply_soon, stay_awake) {
+  cluster{2, 1}.expect(0, [](runtime& rt) -> task<int> {
+    starling_test::stay_in_place(rt, "the reply must come from the other rank");
+    const auto all = create_array<starling_test::burner>(rt, 2, placement::block);
+    constexpr double ms = 1;  // longer than an idle worker searches for work
+    const auto slept = [&rt] { return rt.statistics(0).slept; };
+    std::uint64_t before = slept();
+    while (slept() == before) co_await all[1].call<&starling_test::burner::burn>(ms);
+    constexpr std::uint64_t hour = 3'600'000'000'000;
+    const detail::awake_scope soon(*rt.service<detail::object_space>().current_job(), hour);
+    before = slept();
+    for (int i = 0; i < 10; ++i) co_await all[1].call<&starling_test::burner::burn>(ms);
+    EXPECT_EQ(slept(), before);
+    co_return 0;
+  });
 }
 
 }  // namespace

@@ -95,6 +95,7 @@ class exported_memory {
   }
   static void send_and_keep(exported_memory exported, message_maker make,
                             std::shared_ptr<const void> owner);
+  [[nodiscard]] std::uint64_t bytes() const noexcept;
   void send_message(message m) const;
   [[nodiscard]] bool add(const void* memory, std::size_t bytes, stream_state* order);
   void read_contents();

@@ -104,6 +104,10 @@ class job {
   virtual void cancel_receive(transfer& t) noexcept = 0;
   virtual void note_received() noexcept = 0;
 
+  /// For `awake_scope`.
+  virtual void begin_awake(std::uint64_t ns) noexcept = 0;
+  virtual void end_awake() noexcept = 0;
+
   /// Ends the run on all ranks, with an error of this rank.
   virtual void end_run(const std::exception_ptr& error) noexcept = 0;
 
@@ -131,6 +135,19 @@ class writing_for {
 
  private:
   job* m_before;
+};
+
+/// Scope in which a message is expected soon: idle workers of this rank do not sleep, as waking up
+/// would delay its processing. After `ns` nanoseconds they may sleep nevertheless.
+class awake_scope {
+ public:
+  awake_scope(job& j, std::uint64_t ns) noexcept : m_job(j) { m_job.begin_awake(ns); }
+  awake_scope(const awake_scope&) = delete;
+  awake_scope& operator=(const awake_scope&) = delete;
+  ~awake_scope() { m_job.end_awake(); }
+
+ private:
+  job& m_job;
 };
 
 /// Calls make_call with values of the user. Any thread.
