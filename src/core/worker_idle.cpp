@@ -115,7 +115,7 @@ promise_base* worker_idle::look_around() noexcept {
   m_board.searching.fetch_add(1, std::memory_order_seq_cst);
   const std::uint64_t begin = m_self.m_now;
   promise_base* found = spin();
-  if (m_owner.is_connected()) m_patience.polled(found != nullptr, m_self.m_now - begin);
+  if (m_owner.is_connected()) m_patience.polled(found != nullptr, m_self.m_now - begin, spin_ns());
   const bool last = m_board.searching.fetch_sub(1, std::memory_order_seq_cst) == 1;
   // There may be more work: one worker keeps searching as long as some workers sleep.
   if (found != nullptr && last && m_board.sleeping.load(std::memory_order_relaxed) > 0)

@@ -71,17 +71,6 @@ void add_traffic(balance::snapshot& s, const std::vector<element_report>& report
                            .messages = double(t.messages) / steps});
 }
 
-/// Returns the mean load of a worker or of a device, whichever is longer, in seconds.
-double mean_load(const balance::snapshot& loads) {
-  double host = 0, device = 0;
-  for (const balance::element_load& e : loads.elements) {
-    host += e.host_seconds;
-    device += e.device_seconds;
-  }
-  return std::max(host / double(loads.workers.size()),
-                  loads.devices.empty() ? 0 : device / double(loads.devices.size()));
-}
-
 }  // namespace
 
 // --- decisions, on worker 0 of rank 0
@@ -94,7 +83,7 @@ balancing_lead::balancing_lead(array_base& of) : m_array(of) {
 void balancing_lead::use(std::unique_ptr<const balance::balancer> chosen, std::uint64_t interval) {
   m_balancer = std::move(chosen);
   m_interval = interval;
-  m_schedule = balance::schedule(interval);
+  m_schedule = balance::schedule(interval, m_balancer->options().tolerance);
 }
 
 balance::snapshot balancing_lead::snapshot_of(const std::vector<element_report>& reports) const {
@@ -106,10 +95,7 @@ balance::snapshot balancing_lead::snapshot_of(const std::vector<element_report>&
   for (std::size_t w = 0; w < m_array.space().worker_total(); ++w)
     s.workers.push_back({.rank = j == nullptr ? 0u : std::uint32_t(j->location_of(w).rank)});
   const double steps = double(m_skipped + 1);  // that the measured times contain
-  // When balancing is due, the imbalance has cost as much as it does. It is expected to last as
-  // long as it has lasted.
-  s.steps = m_interval != 0 ? double(m_interval)
-                            : std::max(2 * steps, double(m_schedule.steps()) + steps);
+  s.steps = m_interval != 0 ? double(m_interval) : 2 * steps;
   // The numbers of a sparse array are hashes, which may be equal.
   const bool has_ids = std::ranges::adjacent_find(reports, {}, [](const element_report& r) {
                          return r.number.element;
@@ -176,19 +162,11 @@ std::uint64_t balancing_lead::skip_after(bool has_moved) {
 }
 
 bool balancing_lead::is_due(const balance::snapshot& loads) {
-  const double longest =
-      balance::estimate_step(loads, balance::current_workers(loads)).step_seconds;
-  const double mean = mean_load(loads);
-  for (std::uint64_t step = 0; step <= m_skipped; ++step) m_schedule.record_step(longest, mean);
-  const bool is_first = !m_has_balanced && m_interval == 0 && longest > large_imbalance * mean;
+  const balance::estimate now = balance::estimate_step(loads, balance::current_workers(loads));
+  for (std::uint64_t step = 0; step <= m_skipped; ++step)
+    m_schedule.record_step(now.step_seconds, now.ideal_seconds);
+  const bool is_first = !m_has_balanced && m_interval == 0 && now.imbalance() > large_imbalance;
   return is_first || m_schedule.is_due();
-}
-
-/// Within the tolerance a balancer leaves the loads as they are.
-double balancing_lead::predicted_excess(const balance::snapshot& loads,
-                                        const balance::plan& found) const {
-  const double tolerated = found.before.ideal_seconds * (1 + m_balancer->options().tolerance);
-  return std::max(found.after.step_seconds, tolerated) - mean_load(loads);
 }
 
 void balancing_lead::balance(const balance::snapshot& loads, std::vector<element_report>& reports,
@@ -200,11 +178,11 @@ void balancing_lead::balance(const balance::snapshot& loads, std::vector<element
     orders[m.from].balancer = m_balancer->name();
   }
   m_assumed_cost = found.migrations.empty() ? 0 : found.cost_seconds / m_costs.share();
+  const double cost = double(tracer::now() - begin) * 1e-9 + found.cost_seconds;
   if (found.decision == balance::verdict::does_not_pay)
-    m_schedule.postpone(found.cost_seconds);
+    m_schedule.postpone(cost);
   else
-    m_schedule.record_balancing(double(tracer::now() - begin) * 1e-9 + found.cost_seconds,
-                                predicted_excess(loads, found));
+    m_schedule.record_balancing(cost, found.after.step_seconds - found.after.ideal_seconds);
   m_has_balanced = true;
   note(loads, found, reports, begin);
 }
@@ -214,22 +192,26 @@ void balancing_lead::decide(std::vector<element_report> reports) {
     return std::tuple(r.number.element, r.worker, r.slot);
   });
   note_devices(reports);
-  const std::uint64_t now = tracer::now();
-  const std::uint64_t last = std::exchange(m_decided_ns, now);
-  if (last != 0)
-    m_costs.record_steps(double(now - last) * 1e-9, m_skipped + 1,
+  if (m_decided_ns != 0)
+    m_costs.record_steps(double(tracer::now() - m_decided_ns) * 1e-9, m_skipped + 1,
                          std::exchange(m_assumed_cost, 0));
-  const balance::snapshot loads = snapshot_of(reports);
+  balance::snapshot loads = snapshot_of(reports);
   balance::require_valid(loads);  // reports come from other ranks
   m_calls += m_skipped + 1;
   std::vector<balancing_orders> orders(loads.workers.size());
   const bool is_measured = std::ranges::any_of(loads.elements, [](const balance::element_load& e) {
     return e.host_seconds > 0 || e.device_seconds > 0;
   });
-  if (is_measured && is_due(loads)) balance(loads, reports, orders);
+  if (is_measured && is_due(loads)) {
+    // Imbalance is expected to last as long again as it has lasted.
+    if (m_interval == 0)
+      loads.steps = std::max(loads.steps, std::min(m_schedule.uneven_steps(), 2.0 * longest_skip));
+    balance(loads, reports, orders);
+  }
   const bool has_moved =
       std::ranges::any_of(orders, [](const balancing_orders& o) { return !o.moves.empty(); });
   m_skipped = is_measured ? skip_after(has_moved) : 0;
+  m_decided_ns = tracer::now();
   for (std::size_t w = 0; w < orders.size(); ++w) {
     orders[w].skip = m_skipped;
     orders[w].round = reports.front().round;

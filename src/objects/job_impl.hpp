@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
+#include <atomic>
 #include <condition_variable>
 #include <memory>
 #include <mutex>
@@ -63,8 +65,12 @@ class job_impl final : public job, private poller {
   void cancel_receive(transfer& t) noexcept override { m_network.cancel_receive(t); }
   void note_received() noexcept override { bump(m_traffic.transfers_over); }
   void begin_awake(std::uint64_t ns) noexcept override {
-    m_awake_until.store(tracer::now() + ns, std::memory_order_relaxed);
     m_awake_scopes.fetch_add(1, std::memory_order_relaxed);
+    // Times add up, since the receiver copies the memory of one message after the other.
+    std::uint64_t until = m_awake_until.load(std::memory_order_relaxed);
+    while (!m_awake_until.compare_exchange_weak(until, std::max(until, tracer::now()) + ns,
+                                                std::memory_order_relaxed)) {
+    }
   }
   void end_awake() noexcept override { m_awake_scopes.fetch_sub(1, std::memory_order_relaxed); }
   void end_run(const std::exception_ptr& error) noexcept override;
@@ -169,7 +175,7 @@ class job_impl final : public job, private poller {
   broadcast_tree m_broadcasts;
   std::atomic<std::uint64_t> m_last_tag{0};     // guards no other data
   std::atomic<int> m_awake_scopes{0};           // guards no other data
-  std::atomic<std::uint64_t> m_awake_until{0};  // end of the last one in ns; likewise
+  std::atomic<std::uint64_t> m_awake_until{0};  // their end in ns; likewise
   std::atomic<bool> m_is_over{false};           // guards no other data: messages are dropped
   std::atomic<int> m_end_status{0};             // on rank 0; stored before m_has_told_end
   std::atomic<bool> m_has_told_end{false};      // on rank 0

@@ -21,26 +21,26 @@ int sleeps_until_long(spin_patience& p, std::uint64_t ns, int most) {
 
 TEST(spin_patience, lasts_while_polling_finds_work) {
   spin_patience p;
-  for (int i = 0; i < 100; ++i) p.polled(true, soon);
+  for (int i = 0; i < 100; ++i) p.polled(true, soon, long_ns);
   EXPECT_EQ(p.limit(long_ns), long_ns);
 }
 
 TEST(spin_patience, ends_with_an_unsuccessful_poll) {
   spin_patience p;
-  p.polled(false, long_ns);
+  p.polled(false, long_ns, long_ns);
   EXPECT_EQ(p.limit(long_ns), spin_patience::short_ns);
-  p.polled(true, soon);  // which has no information about long polls
+  p.polled(true, soon, long_ns);  // which has no information about long polls
   EXPECT_EQ(p.limit(long_ns), spin_patience::short_ns);
   EXPECT_EQ(p.limit(0), 0u);  // a limit of 0 remains 0
 }
 
 TEST(spin_patience, returns_where_a_longer_poll_would_have_found_the_work) {
   spin_patience p;
-  p.polled(false, long_ns);
+  p.polled(false, long_ns, long_ns);
   EXPECT_EQ(sleeps_until_long(p, late, 5000), 0);
   EXPECT_EQ(sleeps_until_long(p, soon, 5000), 2);
-  p.polled(true, soon);
-  p.polled(false, long_ns);
+  p.polled(true, soon, long_ns);
+  p.polled(false, long_ns, long_ns);
   EXPECT_EQ(sleeps_until_long(p, soon, 5000), 2);
 }
 
@@ -48,13 +48,13 @@ TEST(spin_patience, returns_less_often_after_each_unsuccessful_poll) {
   spin_patience p;
   int before = 0;
   for (int i = 0; i < 10; ++i) {
-    p.polled(false, long_ns);
+    p.polled(false, long_ns, long_ns);
     const int sleeps = sleeps_until_long(p, soon, 5000);
     EXPECT_GT(sleeps, before);
     before = sleeps;
-    p.polled(true, 100);  // the event that has woken it
+    p.polled(true, 100, long_ns);  // the event that has woken it
   }
-  p.polled(false, long_ns);
+  p.polled(false, long_ns, long_ns);
   EXPECT_EQ(sleeps_until_long(p, soon, 5000), before);  // not longer than that
 }
 

@@ -56,9 +56,10 @@ struct block : chare<block> {
   }
 
   double load() const {
-    if (m_kind == loads::misjudged && m_step == 1) return this_index() < blocks / 2 ? 2e-3 : 1e-3;
-    if (m_kind == loads::quarter || m_kind == loads::misjudged)
-      return this_index() < blocks / 4 ? 8e-3 : 1e-3;
+    // Hours, so that the time of the balancer is nothing beside them.
+    if (m_kind == loads::misjudged && m_step == 1) return this_index() < blocks / 2 ? 2e3 : 1e3;
+    if (m_kind == loads::misjudged) return this_index() < blocks / 4 ? 8e3 : 1e3;
+    if (m_kind == loads::quarter) return this_index() < blocks / 4 ? 8e-3 : 1e-3;
     return m_kind == loads::equal ? 1e-3 : 1e-3 * scattered(this_index(), m_step, 20);
   }
   awaited halo(int step, int from);

@@ -91,9 +91,12 @@ TEST(ranks_that_expect_a_reply_soon, stay_awake) {
     constexpr double ms = 1;  // longer than an idle worker searches for work
     const auto slept = [&rt] { return rt.statistics(0).slept; };
     std::uint64_t before = slept();
-    while (slept() == before) co_await all[1].call<&starling_test::burner::burn>(ms);
+    for (int i = 0; i < 1000 && slept() == before; ++i)
+      co_await all[1].call<&starling_test::burner::burn>(ms);
+    EXPECT_GT(slept(), before);
     constexpr std::uint64_t hour = 3'600'000'000'000;
-    const detail::awake_scope soon(*rt.service<detail::object_space>().current_job(), hour);
+    detail::job& j = *rt.service<detail::object_space>().current_job();
+    const detail::awake_scope soon(j, hour), sooner(j, 1);
     before = slept();
     for (int i = 0; i < 10; ++i) co_await all[1].call<&starling_test::burner::burn>(ms);
     EXPECT_EQ(slept(), before);

@@ -11,13 +11,13 @@ void cost_meter::record_steps(double seconds, std::uint64_t steps,
   const period now{seconds / double(steps), double(steps), assumed_seconds};
   const period before = std::exchange(m_last, now);
   if (before.assumed_seconds <= 0 || now.assumed_seconds > 0) return;
-  const double longer = (before.step_seconds - now.step_seconds) * before.steps;
-  m_measured += std::clamp(longer, 0.0, before.assumed_seconds);
-  m_assumed += before.assumed_seconds;
+  // Not limited: errors of both signs compensate each other.
+  m_measured = kept * m_measured + (before.step_seconds - now.step_seconds) * before.steps;
+  m_assumed = kept * m_assumed + before.assumed_seconds;
 }
 
 double cost_meter::share() const noexcept {
-  return m_assumed > 0 ? std::max(least_share, m_measured / m_assumed) : 1;
+  return m_assumed > 0 ? std::clamp(m_measured / m_assumed, least_share, 1.0) : 1;
 }
 
 }  // namespace starling::balance

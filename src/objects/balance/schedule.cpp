@@ -6,39 +6,49 @@
 
 namespace starling::balance {
 
-void schedule::record_step(double largest_seconds, double mean_seconds) noexcept {
-  const double excess = std::max(0.0, largest_seconds - mean_seconds);
-  if (m_steps == 0 && m_cost >= 0) judge_prediction(excess);
+void schedule::record_step(double step_seconds, double ideal_seconds) noexcept {
+  const double excess = std::max(0.0, step_seconds - ideal_seconds);
+  m_last_ideal = ideal_seconds;
+  m_last_share = ideal_seconds > 0 ? excess / ideal_seconds : 0;
+  if (m_steps == 0 && m_cost >= 0) judge_prediction(m_last_share);
   // A smaller excess shows that less remains than was predicted.
   m_remaining = std::min(m_remaining, excess);
-  m_last = excess;
+  const double ignored = std::max(m_remaining, m_tolerance * ideal_seconds);
+  m_last_loss = std::max(0.0, excess - ignored);
+  m_loss += m_last_loss;
   const double x = double(m_steps);
   m_sum_x += x;
-  m_sum_y += excess;
+  m_sum_y += m_last_loss;
   m_sum_xx += x * x;
-  m_sum_xy += x * excess;
+  m_sum_xy += x * m_last_loss;
   ++m_steps;
-  m_longest = std::max(m_longest, largest_seconds);
-  m_loss += excess - m_remaining;
+  m_longest = std::max(m_longest, step_seconds);
 }
 
 void schedule::record_balancing(double cost_seconds, double predicted_excess_seconds) noexcept {
-  schedule next(m_interval);
+  schedule next(m_interval, m_tolerance);
   next.m_cost = std::max(0.0, cost_seconds);
-  next.m_remaining = std::max(0.0, predicted_excess_seconds);
-  next.m_before = m_last;
   next.m_wait = m_wait;
+  next.m_allowed = next.m_cost * next.m_wait;
+  next.m_remaining = std::max(0.0, predicted_excess_seconds);
+  next.m_share_before = m_last_share;
+  next.m_predicted_share = m_last_ideal > 0 ? next.m_remaining / m_last_ideal : 0;
   *this = next;
 }
 
-void schedule::judge_prediction(double excess) noexcept {
-  const double predicted = m_before - m_remaining;
-  if (predicted <= 0) return;
-  const bool is_right = m_before - excess >= predicted / 2;
-  m_wait = is_right ? 1 : std::min(2 * m_wait, longest_wait);
+void schedule::postpone(double cost_seconds) noexcept {
+  m_allowed = std::max(cost_seconds, 2 * m_loss);
+  if (m_interval > 0) m_steps = 0;
 }
 
-double schedule::allowed_loss() const noexcept { return m_cost >= 0 ? m_cost * m_wait : m_longest; }
+/// Shares are compared, since the total load may have changed with the balancing.
+void schedule::judge_prediction(double excess_share) noexcept {
+  const double predicted = m_share_before - m_predicted_share;
+  if (predicted <= 0) return;
+  const bool is_right = m_share_before - excess_share >= predicted / 2;
+  m_wait = is_right ? 1 : std::min(2 * m_wait, longest_wait);
+  m_allowed = m_cost * m_wait;
+}
 
 bool schedule::is_due() const noexcept {
   if (m_interval > 0) return m_steps >= m_interval;
@@ -51,7 +61,7 @@ std::optional<double> schedule::steps_until_due() const noexcept {
   if (m_steps < 2) return std::nullopt;
   const double n = double(m_steps);
   const double growth = (n * m_sum_xy - m_sum_x * m_sum_y) / (n * m_sum_xx - m_sum_x * m_sum_x);
-  const double now = (m_sum_y - growth * m_sum_x) / n + growth * n - m_remaining;
+  const double now = (m_sum_y - growth * m_sum_x) / n + growth * n;
   const double missing = allowed_loss() - m_loss;
   // The loss of t further steps, now · t + growth · t² / 2, reaches what is missing.
   const double excess = std::max(0.0, now);

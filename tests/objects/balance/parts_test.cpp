@@ -151,14 +151,60 @@ TEST(balance_schedule, wrong_predictions_are_repeated_less_and_less_often) {
   EXPECT_EQ(steps_until_due(s, 0.125), 8) << "a prediction was right";
 }
 
+TEST(balance_schedule, predictions_are_compared_by_shares_of_the_load) {
+  schedule s;
+  s.record_step(2, 1);
+  s.record_balancing(1, 0.125);
+  s.record_step(4.5, 4);  // four times the load: an excess of 0.125, as predicted
+  EXPECT_DOUBLE_EQ(s.loss_seconds(), 0.375);
+  EXPECT_EQ(steps_until_due(s, 0.25), 5) << "0.625 seconds are left, not 1.625";
+}
+
+TEST(balance_schedule, excess_within_the_tolerance_is_no_loss) {
+  schedule s(0, 0.125);
+  for (int step = 0; step < 1000; ++step) s.record_step(step % 2 == 0 ? 1 : 1.125, 1);
+  EXPECT_EQ(s.loss_seconds(), 0);
+  EXPECT_EQ(steps_until_due(s, 0.25), 10) << "the cost of a step of 1.25 seconds";
+}
+
 TEST(balance_schedule, migrations_that_do_not_pay_yet_are_considered_again_after_their_cost) {
   schedule s;
   EXPECT_EQ(steps_until_due(s, 0.25), 5) << "the cost of a step";
   s.postpone(4);
-  EXPECT_EQ(s.steps(), 5u);
+  EXPECT_EQ(s.uneven_steps(), 5);
   EXPECT_EQ(steps_until_due(s, 0.25), 11) << "4 seconds, of which 1.25 are lost already";
   s.postpone(1);
   EXPECT_EQ(steps_until_due(s, 0.25), 16) << "twice the loss";
+}
+
+TEST(balance_schedule, migrations_that_do_not_pay_yet_are_no_wrong_prediction) {
+  schedule s;
+  s.record_step(2, 1);
+  for (int i = 0; i < 3; ++i) {
+    s.record_balancing(1, 0);
+    s.record_step(2, 1);  // no better: balancing is due after twice the cost, then four times
+  }
+  s.postpone(4);
+  EXPECT_EQ(steps_until_due(s, 1), 3) << "4 seconds, of which one is lost already";
+}
+
+TEST(balance_schedule, migrations_that_do_not_pay_begin_a_new_fixed_interval) {
+  schedule s(3);
+  for (int round = 0; round < 2; ++round) {
+    for (int step = 0; step < 3; ++step) {
+      EXPECT_FALSE(s.is_due());
+      s.record_step(2, 1);
+    }
+    EXPECT_TRUE(s.is_due());
+    s.postpone(1);
+  }
+}
+
+TEST(balance_schedule, a_balanced_past_does_not_make_imbalance_last) {
+  schedule s(0, 0.02);
+  for (int step = 0; step < 1'000'000; ++step) s.record_step(1.01, 1);
+  s.record_step(1.5, 1);
+  EXPECT_DOUBLE_EQ(s.uneven_steps(), 1);
 }
 
 TEST(balance_schedule, growing_imbalance_is_due_at_the_optimum) {
@@ -216,7 +262,8 @@ TEST(cost_meter, compares_a_step_with_migrations_with_the_next_one) {
   EXPECT_DOUBLE_EQ(costs.share(), 0.25) << "a step took 3 seconds, then 2";
   costs.record_steps(8, 2, 4);
   costs.record_steps(3, 1, 0);
-  EXPECT_DOUBLE_EQ(costs.share(), 3.0 / 8) << "two steps took 8 seconds, then one took 3";
+  EXPECT_DOUBLE_EQ(costs.share(), (0.75 * 1 + 2) / (0.75 * 4 + 4))
+      << "two steps took 8 seconds, then one took 3";
 }
 
 TEST(cost_meter, leaves_out_steps_after_which_elements_migrate_again) {
@@ -225,6 +272,16 @@ TEST(cost_meter, leaves_out_steps_after_which_elements_migrate_again) {
   costs.record_steps(2, 1, 4);
   costs.record_steps(1, 1, 0);
   EXPECT_DOUBLE_EQ(costs.share(), 0.25) << "that of the second balancing";
+}
+
+TEST(cost_meter, is_not_biased_by_errors_of_both_signs) {
+  balance::cost_meter costs;
+  for (int i = 0; i < 40; ++i) {
+    const double error = i % 2 == 0 ? 8 : -8;  // of migrations that cost 2 of 4 assumed seconds
+    costs.record_steps(20 + 2 + error, 1, 4);
+    costs.record_steps(20, 1, 0);
+  }
+  EXPECT_NEAR(costs.share(), 0.5, 0.3);
 }
 
 TEST(cost_meter, has_a_share_between_a_tenth_and_all) {

@@ -20,10 +20,10 @@ class spin_patience {
   [[nodiscard]] std::uint64_t limit(std::uint64_t long_ns) const noexcept {
     return m_is_short ? std::min(short_ns, long_ns) : long_ns;
   }
-  /// Records the end of a poll. A poll that finds work at once, as after a wake-up, is no evidence
-  /// about long polls.
-  void polled(bool has_found, std::uint64_t ns) noexcept {
-    if (m_is_short || (has_found && ns < short_ns)) return;
+  /// Records the end of a poll. A poll that finds work at once, as after a wake-up, or that has
+  /// lasted longer than a long poll, as polling was needed, is no evidence about long polls.
+  void polled(bool has_found, std::uint64_t ns, std::uint64_t long_ns) noexcept {
+    if (m_is_short || (has_found && (ns < short_ns || ns > long_ns))) return;
     m_doubt = has_found ? 0 : std::min(m_doubt + 1, most_doubt);
     m_is_short = !has_found;
     m_left = std::uint32_t{1} << m_doubt;

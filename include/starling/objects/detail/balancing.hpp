@@ -78,9 +78,6 @@ class balancing_lead {
   [[nodiscard]] std::uint64_t skip_after(bool has_moved);
   /// Whether the balancer is to be called, after a step of these loads.
   [[nodiscard]] bool is_due(const balance::snapshot& loads);
-  /// Returns the excess of the next step, for the schedule.
-  [[nodiscard]] double predicted_excess(const balance::snapshot& loads,
-                                        const balance::plan& found) const;
   /// Calls the balancer and notes its migrations in `orders`, which are by worker.
   void balance(const balance::snapshot& loads, std::vector<element_report>& reports,
                std::vector<balancing_orders>& orders);

@@ -137,8 +137,9 @@ class writing_for {
   job* m_before;
 };
 
-/// Scope in which a message is expected soon: idle workers of this rank do not sleep, as waking up
-/// would delay its processing. After `ns` nanoseconds they may sleep nevertheless.
+/// Scope in which a message is expected soon: up to two idle workers of this rank go on polling, as
+/// waking up would delay its processing; for `ns` nanoseconds at most, beside those of other
+/// scopes.
 class awake_scope {
  public:
   awake_scope(job& j, std::uint64_t ns) noexcept : m_job(j) { m_job.begin_awake(ns); }
