@@ -81,8 +81,8 @@ struct discontinuity_2 {
   }
   /// Returns D_d of a cell, or of a vector of cells, from the pressures at p; neighbours are `step`
   /// away.
-  template <class V>
-  constexpr V value(const double* p, int step) const {
+  template <class V, class Cells>
+  constexpr V value(Cells p, int step) const {
     using o = ops<V>;
     const V a = o::load(p + step), b = o::load(p - step);
     const V least = o::min(o::abs(a), o::abs(b));

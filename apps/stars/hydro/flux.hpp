@@ -8,6 +8,7 @@
 
 #include "hydro/scheme.hpp"
 #include "kernel/lanes.hpp"
+#include "kernel/unrolled.hpp"
 #include "mesh/layout.hpp"
 
 namespace stars {
@@ -165,7 +166,7 @@ struct flux {
   /// Sums a few points at a time, whose states are read in long runs.
   template <class V, int Axis>
   constexpr void sweep_plane(int z, int n) const {
-    const auto in = [this, n](triple d) { return states(d, n); };
+    const auto in = [this, n](triple d, int at) { return stored<V>{states(d, n) + at, box_size}; };
     const auto none = [](int) { return false; };
     add_plane<V, Axis, 0, 1>(z, n, in, none);
     if (quadrature == 1) return;
@@ -217,19 +218,10 @@ struct flux {
     speeds[index_type{n} * speed_block + Axis * face_count + face] = fastest;
   }
 
-  /// Calls f(q) for q = First … End - 1, each a constant.
-  template <int First, int End, class F>
-  [[gnu::always_inline]] static constexpr void each_point(F f) {
-    [&]<int... Q>(std::integer_sequence<int, Q...>) {
-      (f(std::integral_constant<int, First + Q>()), ...);
-    }
-    (std::make_integer_sequence<int, End - First>());
-  }
-
   /// Adds the points from First until End to the sums of the points before them, for the faces of
-  /// one vector. `states_in(d)` returns the address of the states in a direction; `absent(k)`
-  /// returns whether a carried field is zero everywhere. All shares are computed before all sums,
-  /// so that their chains of dependent operations, each with a division, overlap.
+  /// one vector. `states_in(d, at)` returns the states in a direction from place `at` of its box
+  /// on; `absent(k)` returns whether a carried field is zero everywhere. All shares are computed
+  /// before all sums, so that their chains of dependent operations, each with a division, overlap.
   template <class V, int Axis, int First, int End, class States, class Absent>
   [[gnu::always_inline]] constexpr void add_points(int face, int n, const subgrid_frame& frame,
                                                    States states_in, Absent absent) const {
@@ -240,11 +232,11 @@ struct flux {
     stored<V> left[End], right[End];
     shares<V> part[End];
     V fastest = First == 0 ? V(0.0) : o::load(speed);
-    each_point<First, End>([&](auto q) {
+    unrolled<First, End>([&](auto q) __attribute__((always_inline)) {
       const triple d = with_axis<Axis>(face_point::of(q), 1);
       const int at = box_offset<V, Axis>(f, d);
-      left[q] = {states_in(d) + at, box_size};
-      right[q] = {states_in(with_axis<Axis>(face_point::of(q), -1)) + at, box_size};
+      left[q] = states_in(d, at);
+      right[q] = states_in(with_axis<Axis>(face_point::of(q), -1), at);
       part[q] = shares_of<V, Axis>(left[q], right[q], weight_of(q), points_of<V, Axis>(f, d, frame),
                                    fastest);
     });
@@ -253,7 +245,7 @@ struct flux {
     const auto begin = [&](int k) { sum[k] = First == 0 ? V(0.0) : o::load(out + k * face_count); };
     const auto end = [&](int k) { o::store(out + k * face_count, sum[k]); };
     for (int i = 0; i < dynamic_count; ++i) begin(dynamic_field(i));
-    each_point<First, End>([&](auto q) {
+    unrolled<First, End>([&](auto q) __attribute__((always_inline)) {
       const triple d = with_axis<Axis>(face_point::of(q), 1);
       add_dynamic<V, Axis>(left[q], right[q], part[q], points_of<V, Axis>(f, d, frame), sum);
     });
@@ -263,8 +255,58 @@ struct flux {
       if (First != 0 && absent(k)) continue;
       begin(k);
       if (!absent(k))
-        each_point<First, End>([&](auto q) { add_carried(left[q], right[q], part[q], k, sum[k]); });
+        unrolled<First, End>([&](auto q) __attribute__((always_inline)) {
+          add_carried(left[q], right[q], part[q], k, sum[k]);
+        });
       end(k);
+    }
+  }
+
+  /// As add_plane for all planes, where all cells have the same state in each direction and the
+  /// grid does not rotate: then only the torque of the pressure differs between the faces of an
+  /// axis. The other sums are computed for the first vector only, from where `spread` copies them.
+  template <class V, int Axis, int First, int End, class States, class Absent>
+  [[gnu::always_inline]] constexpr void add_still(int n, States in, Absent absent) const {
+    using o = ops<V>;
+    const subgrid_frame frame = frames[n];
+    add_points<V, Axis, First, End>(0, n, frame, in, absent);
+    V pressure[End], spin[End][3];
+    unrolled<First, End>([&](auto q) __attribute__((always_inline)) {
+      const stored<V> left = in(with_axis<Axis>(face_point::of(q), 1), 0),
+                      right = in(with_axis<Axis>(face_point::of(q), -1), 0);
+      V fastest = V(0.0);
+      const auto part =
+          shares_of<V, Axis>(left, right, weight_of(q), {fastest, fastest, fastest}, fastest);
+      pressure[q] = part.pressure_left + part.pressure_right;
+      for (int a = 0; a < 3; ++a)
+        spin[q][a] = part.left * left(point::lx + a) + part.right * right(point::lx + a);
+    });
+    double* out = fluxes + index_type{n} * flux_block + Axis * field_count * face_count;
+    for (int face = o::width; face < face_count; face += o::width) {
+      const place<V> f = place_of<V, Axis>(face);
+      V sum[field_count];
+      for (int k = field::lx; k <= field::lz; ++k)
+        sum[k] = First == 0 ? V(0.0) : o::load(out + k * face_count + face);
+      unrolled<First, End>([&](auto q) __attribute__((always_inline)) {
+        add_torque<V, Axis>([&](int k) { return spin[q][k - point::lx]; }, pressure[q],
+                            points_of<V, Axis>(f, with_axis<Axis>(face_point::of(q), 1), frame),
+                            sum);
+      });
+      for (int k = field::lx; k <= field::lz; ++k) o::store(out + k * face_count + face, sum[k]);
+    }
+  }
+  template <class V>
+  constexpr void spread(int n) const {
+    const auto fill = [](double* first) {
+      const V value = V(*first);
+      for (int face = 0; face < face_count; face += ops<V>::width)
+        ops<V>::store(first + face, value);
+    };
+    for (int axis = 0; axis < 3; ++axis) {
+      double* of_axis = fluxes + index_type{n} * flux_block + axis * field_count * face_count;
+      for (int k = 0; k < field_count; ++k)
+        if (k < field::lx || k > field::lz) fill(of_axis + k * face_count);
+      fill(speeds + index_type{n} * speed_block + axis * face_count);
     }
   }
 
@@ -288,8 +330,9 @@ struct flux {
   /// F = [a+ F_L - a- F_R + a+ a- (U_R - U_L)] / (a+ - a-), grouped by the two states:
   /// each advected quantity contributes left * U_L + right * U_R.
   template <class V, int Axis>
-  constexpr shares<V> shares_of(const stored<V>& l, const stored<V>& r, double w,
-                                const position<V>& at, V& fastest) const {
+  [[gnu::always_inline]] constexpr shares<V> shares_of(const stored<V>& l, const stored<V>& r,
+                                                       double w, const position<V>& at,
+                                                       V& fastest) const {
     using o = ops<V>;
     const V zero = V(0.0);
     const V grid_speed = Axis == 0 ? V(-omega) * at.y : Axis == 1 ? V(omega) * at.x : zero;
@@ -318,9 +361,9 @@ struct flux {
   }
 
   template <class V, int Axis>
-  constexpr void add_dynamic(const stored<V>& l, const stored<V>& r, const shares<V>& part,
-                             const position<V>& at, V (&sum)[field_count]) const {
-    const V zero = V(0.0);
+  [[gnu::always_inline]] constexpr void add_dynamic(const stored<V>& l, const stored<V>& r,
+                                                    const shares<V>& part, const position<V>& at,
+                                                    V (&sum)[field_count]) const {
     const V vl = l(point::vx + Axis), vr = r(point::vx + Axis);
     const V p = part.pressure_left + part.pressure_right;
     const V mass_l = part.left * l(point::rho), mass_r = part.right * r(point::rho);
@@ -332,7 +375,15 @@ struct flux {
     add(field::sx, Axis == 0 ? carry(point::vx) + p : carry(point::vx));
     add(field::sy, Axis == 1 ? carry(point::vy) + p : carry(point::vy));
     add(field::sz, Axis == 2 ? carry(point::vz) + p : carry(point::vz));
-    // r x (p n): the torque of the pressure on the face.
+    add_torque<V, Axis>(advect, p, at, sum);
+  }
+  /// Adds the advected angular momentum and r x (p n), the torque of the pressure on the face.
+  template <class V, int Axis, class Advect>
+  [[gnu::always_inline]] static constexpr void add_torque(Advect advect, const V& p,
+                                                          const position<V>& at,
+                                                          V (&sum)[field_count]) {
+    const V zero = V(0.0);
+    const auto add = [&sum](int k, const V& v) { sum[k] = sum[k] + v; };
     const V tx = Axis == 1 ? zero - at.z * p : at.y * p;
     const V ty = Axis == 2 ? zero - at.x * p : at.z * p;
     const V tz = Axis == 0 ? zero - at.y * p : at.x * p;

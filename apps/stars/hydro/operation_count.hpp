@@ -3,9 +3,9 @@
 /// The number of floating-point operations of the scheme, counted from its formulae: for each cell
 /// and stage, for the full scheme (PPM, nine points, no rotation of the grid). Operations that two
 /// neighbours can share are counted once. Cells of ghost layers, contact steepening beyond its
-/// first test, and x^y are not counted. This is a lower bound for any implementation; this one does
-/// more, since it repeats operations (in ghosts, and in the last two columns of a row, where
-/// vectors overlap).
+/// first test, and x^y are not counted. This is a lower bound for an implementation that computes
+/// all cells; this one repeats operations in ghosts, and leaves out those of uniform variables and
+/// of uniform gas at rest.
 #pragma once
 
 #include "mesh/layout.hpp"
@@ -63,8 +63,9 @@ struct core_rates {
   double add, multiply, divide, root;  ///< per second
 };
 
-/// Returns a lower bound of the time of a step in seconds on one core: the time of the busiest kind
-/// of unit, if the remaining units work concurrently. Memory accesses are not included.
+/// Returns a lower bound of the time in seconds of a step that computes all cells, on one core: the
+/// time of the busiest kind of unit, if the remaining units work concurrently. Memory accesses are
+/// not included.
 constexpr double step_floor(double cells, const core_rates& rate) {
   const operation_count n = 3 * cells * operations::per_cell_and_stage;
   const double add = (n.add + n.compare) / rate.add;

@@ -3,6 +3,8 @@
 /// Profiles of a variable along a line of cells, and their limiters.
 #pragma once
 
+#include <type_traits>
+
 #include "kernel/lanes.hpp"
 
 namespace stars {
@@ -32,8 +34,8 @@ template <class V>
 }
 
 /// Returns the piecewise-linear profile along `step`.
-template <class V>
-[[gnu::always_inline]] constexpr profile<V> linear_profile(const double* u, int step) {
+template <class V, class Cells>
+[[gnu::always_inline]] constexpr profile<V> linear_profile(Cells u, int step) {
   using o = ops<V>;
   const V c = o::load(u);
   const V s = V(0.5) * minmod(c - o::load(u - step), o::load(u + step) - c);
@@ -59,7 +61,8 @@ struct parabola {
   V b, c;  // differences u-m1, p1-u
   V slope_down, slope, slope_up;
 
-  [[gnu::always_inline]] constexpr parabola(const double* u, int step)
+  template <class Cells>
+  [[gnu::always_inline]] constexpr parabola(Cells u, int step)
       : m1(ops<V>::load(u - step)), centre(ops<V>::load(u)), p1(ops<V>::load(u + step)),
         b(centre - m1), c(p1 - centre) {}
 
@@ -69,13 +72,15 @@ struct parabola {
     using o = ops<V>;
     return !o::any(b != V(0.0)) && !o::any(c != V(0.0));
   }
-  [[gnu::always_inline]] constexpr void find_slopes(const double* u, int step) {
+  template <class Cells>
+  [[gnu::always_inline]] constexpr void find_slopes(Cells u, int step) {
     slope_down = half_slope(m1 - ops<V>::load(u - 2 * step), b);
     slope = half_slope(b, c);
     slope_up = half_slope(c, ops<V>::load(u + 2 * step) - p1);
   }
   /// Loads the half slopes from an array laid out like u.
-  [[gnu::always_inline]] constexpr void load_slopes(const double* slopes, int step) {
+  template <class Cells>
+  [[gnu::always_inline]] constexpr void load_slopes(Cells slopes, int step) {
     slope_down = ops<V>::load(slopes - step);
     slope = ops<V>::load(slopes);
     slope_up = ops<V>::load(slopes + step);
@@ -91,9 +96,9 @@ struct parabola {
 
 /// Contact steepening: moves both ends towards the extrapolations of the neighbours, where the
 /// density jumps and the pressure (`jump` = D_d) does not.
-template <class V>
-[[gnu::always_inline]] constexpr profile<V> steepened(profile<V> p, const parabola<V>& l,
-                                                      const double* u, int step, V jump) {
+template <class V, class Cells>
+[[gnu::always_inline]] constexpr profile<V> steepened(profile<V> p, const parabola<V>& l, Cells u,
+                                                      int step, V jump) {
   using o = ops<V>;
   const V dif = l.p1 - l.m1, size = o::abs(dif);
   const V up = o::abs(l.p1), down = o::abs(l.m1);
@@ -118,9 +123,10 @@ enum class profile_kind { linear, smooth, limited, steepened };
 
 /// Returns the profile through *u along `step`. `jump` is used for steepened profiles only;
 /// `slopes`, if not null, points to the half slopes of the cells at u.
-template <class V, profile_kind Kind>
-[[gnu::always_inline]] constexpr profile<V> profile_of(const double* u, int step,
-                                                       const double* slopes, const double* jump) {
+template <class V, profile_kind Kind, class Cells>
+[[gnu::always_inline]] constexpr profile<V> profile_of(Cells u, int step,
+                                                       std::type_identity_t<Cells> slopes,
+                                                       std::type_identity_t<Cells> jump) {
   if constexpr (Kind == profile_kind::linear) {
     return linear_profile<V>(u, step);
   } else {

@@ -4,8 +4,10 @@
 #pragma once
 
 #include <array>
+#include <type_traits>
 #include <utility>
 
+#include "hydro/discontinuity.hpp"
 #include "hydro/gas.hpp"
 #include "hydro/profile.hpp"
 #include "mesh/layout.hpp"
@@ -65,10 +67,9 @@ struct reconstruction {
            : f >= field::lx                       ? profile_kind::linear
                                                   : profile_kind::limited;
   }
-  template <class V, bool Parabolic, int Field>
-  [[gnu::always_inline]] static constexpr profile<V> field_profile(const double* u, int step,
-                                                                   const double* slopes,
-                                                                   const double* contact) {
+  template <class V, bool Parabolic, int Field, class Cells>
+  [[gnu::always_inline]] static constexpr profile<V> field_profile(
+      Cells u, int step, std::type_identity_t<Cells> slopes, std::type_identity_t<Cells> contact) {
     constexpr profile_kind kind = Parabolic ? kind_of(Field) : profile_kind::linear;
     return profile_of<V, kind>(u + Field * ghosted.field, step, slopes, contact);
   }
@@ -141,20 +142,36 @@ struct reconstruction {
     short cell, jump, up, down, column;  // short, since there are many
   };
   static constexpr short none = -1000;  // not -1: a first lane may be there
+  /// Whether rows end with two cells beyond their whole vectors. Those of several rows make one
+  /// vector.
   template <class V>
-  static constexpr int columns = padded(ring_edge, ops<V>::width) / ops<V>::width;
+  static constexpr bool has_tails = ring_edge % ops<V>::width == 2;
+  template <class V>
+  static constexpr int columns =
+      (has_tails<V> ? ring_edge : padded(ring_edge, ops<V>::width)) / ops<V>::width;
+  template <class V>
+  struct tail {
+    static constexpr int rows = ops<V>::width > 1 ? ops<V>::width / 2 : 1;
+    short cell[rows], jump[rows], up[rows], down[rows];  // offsets as in `piece`
+  };
 
   /// The vectors of a pair of directions, and their lanes in its boxes.
   template <class V>
   struct plan {
     piece pieces[ring_rows * columns<V>];
     int size = 0;
+    static constexpr int tails = has_tails<V> ? edge * edge / tail<V>::rows : 0;
+    tail<V> of_rows[tails > 0 ? tails : 1];
+    bool has_rows;          ///< of ring_edge cells, so that there are tails
+    bool up_end, down_end;  ///< whether the boxes hold the last cell of these rows
     typename ops<V>::mask up[columns<V>], down[columns<V>];
     bool up_whole[columns<V>], down_whole[columns<V>];
 
-    [[gnu::flatten, gnu::noinline]] constexpr explicit plan(triple d) {
+    [[gnu::flatten, gnu::noinline]] constexpr explicit plan(triple d)
+        : has_rows(d.x != 0), up_end(d.x < 0), down_end(d.x > 0) {
       constexpr int width = ops<V>::width;
       const box upper(d), lower({-d.x, -d.y, -d.z});
+      for (int k = 0; k < tails * tail<V>::rows; ++k) set_tail(upper, lower, k);
       for (int z = -1; z <= edge; ++z) {
         for (int y = -1; y <= edge; ++y) {
           for (int c = 0; c < columns<V>; ++c) {
@@ -169,6 +186,14 @@ struct reconstruction {
           }
         }
       }
+    }
+    constexpr void set_tail(const box& upper, const box& lower, int row) {
+      const int x = edge - 1, y = row % edge, z = row / edge, k = row % tail<V>::rows;
+      tail<V>& t = of_rows[row / tail<V>::rows];
+      t.cell[k] = static_cast<short>(ghosted_at(0, 0, x, y, z));
+      t.jump[k] = static_cast<short>(jump_place(x, y, z));
+      t.up[k] = static_cast<short>(upper.place(x, y, z));
+      t.down[k] = static_cast<short>(lower.place(x, y, z));
     }
     static constexpr short place_in(const box& b, int x, int y, int z) {
       return b.holds_row(y, z) ? static_cast<short>(b.place(x, y, z)) : none;
@@ -200,20 +225,37 @@ struct reconstruction {
     const field_traits traits = traits_of<V>(n);
     for (int pair = 0; pair < pair_count; ++pair) {
       if (skips(direction_vector(pair))) continue;
-      sweep_pair<V, Parabolic>(traits, pair, n, states(pair, n), states(opposite(pair), n));
+      sweep_pair<V, Parabolic>(traits, pair, n,
+                               jump + index_type{n} * jump_block + pair * ring_cells,
+                               states(pair, n), states(opposite(pair), n));
     }
   }
 
+  /// Computes the pressure jumps of a pair of directions where its profiles need them.
+  template <class V>
+  [[gnu::flatten, gnu::noinline]] constexpr void find_jumps(const discontinuity_2& from, int pair,
+                                                            int n, double* jumps) const {
+    const plan<V>& all = plan_of<V>(pair);
+    const int step = step_of(direction_vector(pair));
+    const double* p = from.pressure + index_type{n} * pressure_block;
+    for (const piece* k = all.pieces; k != all.pieces + all.size; ++k)
+      ops<V>::store(jumps + k->jump, from.value<V>(p + k->cell, step));
+    if constexpr (has_tails<V>)
+      if (all.has_rows)
+        for (const tail<V>& t : all.of_rows)
+          ops<V>::store_pairs(jumps, t.jump, true, from.value<V>(row_pairs{p, t.cell}, step));
+  }
+
   /// Computes one pair of directions: the states in direction `pair` into `up`, in the opposite
-  /// direction into `down`.
+  /// direction into `down`. `jumps`: of this pair.
   template <class V, bool Parabolic>
-  constexpr void sweep_pair(const field_traits& traits, int pair, int n, double* up,
-                            double* down) const {
+  constexpr void sweep_pair(const field_traits& traits, int pair, int n, const double* jumps,
+                            double* up, double* down) const {
     if (traits.all_uniform()) {
       finish_box<V, true>(traits, pair, n, up);
       finish_box<V, true>(traits, opposite(pair), n, down);
     } else {
-      sweep_fields<V, Parabolic>(traits, plan_of<V>(pair), pair, n, up, down,
+      sweep_fields<V, Parabolic>(traits, plan_of<V>(pair), pair, n, jumps, up, down,
                                  std::make_integer_sequence<int, field_count>());
       finish_box<V, false>(traits, pair, n, up);
       finish_box<V, false>(traits, opposite(pair), n, down);
@@ -224,6 +266,12 @@ struct reconstruction {
   struct field_traits {
     bool uniform[field_count] = {};
     bool absent[field_count] = {};  ///< zero, as is its density: not stored
+    /// Returns whether pressure jumps are needed.
+    [[nodiscard]] constexpr bool any_steepened_varies() const {
+      for (int f = 0; f < field_count; ++f)
+        if (kind_of(f) == profile_kind::steepened && !uniform[f]) return true;
+      return false;
+    }
     [[nodiscard]] constexpr bool all_uniform() const {
       for (const bool same : uniform)
         if (!same) return false;
@@ -240,15 +288,12 @@ struct reconstruction {
 
   template <class V, bool Parabolic, int... F>
   constexpr void sweep_fields(const field_traits& traits, const plan<V>& p, int pair, int n,
-                              double* up, double* down, std::integer_sequence<int, F...>) const {
+                              const double* jumps, double* up, double* down,
+                              std::integer_sequence<int, F...>) const {
     const auto one = [&]<int Field>(std::integral_constant<int, Field>) {
-      double *const above = up + Field * box_size, *const below = down + Field * box_size;
-      if (!traits.uniform[Field]) {
-        sweep_field<V, Parabolic, Field>(p, pair, n, above, below);
-      } else if (!traits.absent[Field]) {
-        fill_box<V>(pair, uniform_end<V>(Field, pair, n), above);
-        fill_box<V>(opposite(pair), uniform_end<V>(Field, opposite(pair), n), below);
-      }
+      if (!traits.uniform[Field])
+        sweep_field<V, Parabolic, Field>(p, pair, n, jumps, up + Field * box_size,
+                                         down + Field * box_size);
     };
     (one(std::integral_constant<int, F>()), ...);
   }
@@ -258,15 +303,10 @@ struct reconstruction {
     const V centre = V(w[index_type{n} * ghosted.block + f * ghosted.field]);
     return direction < pair_count ? centre + V(0.0) : centre - V(0.0);
   }
-  template <class V>
-  static constexpr void fill_box(int direction, V value, double* to) {
-    const int size = box(direction_vector(direction)).size();
-    for (int k = 0; k < size; k += ops<V>::width) ops<V>::store(to + k, value);
-  }
-
   template <class V, bool Parabolic, int Field>
   [[gnu::flatten, gnu::noinline]] constexpr void sweep_field(const plan<V>& all, int pair, int n,
-                                                             double* up, double* down) const {
+                                                             const double* jumps, double* up,
+                                                             double* down) const {
     using o = ops<V>;
     const triple d = direction_vector(pair);
     const int step = step_of(d);
@@ -274,7 +314,6 @@ struct reconstruction {
     double slopes[ghosted_cells];
     constexpr bool need_slopes = Parabolic && kind_of(Field) != profile_kind::linear;
     if constexpr (need_slopes) find_slopes<V>(u + Field * ghosted.field, d, slopes);
-    const double* jumps = jump + index_type{n} * jump_block + pair * ring_cells;
     const auto put = [](double* out, bool whole, const auto& lanes, int column, V v) {
       if (whole) {
         o::store(out, v);
@@ -290,6 +329,15 @@ struct reconstruction {
       if (p->up != none) put(up + p->up, whole || all.up_whole[c], all.up, c, q.upper());
       if (p->down != none) put(down + p->down, whole || all.down_whole[c], all.down, c, q.lower());
     }
+    if constexpr (has_tails<V>)
+      if (all.has_rows)
+        for (const tail<V>& t : all.of_rows) {
+          const profile<V> q = field_profile<V, Parabolic, Field>(
+              row_pairs{u, t.cell}, step, {need_slopes ? slopes : nullptr, t.cell},
+              {jumps, t.jump});
+          o::store_pairs(up, t.up, all.up_end, q.upper());
+          o::store_pairs(down, t.down, all.down_end, q.lower());
+        }
   }
 
   /// Returns whether a variable has one value everywhere, as most species of most flows have.
@@ -328,28 +376,26 @@ struct reconstruction {
     }
   }
 
-  /// Converts the ends of profiles to states, for a whole box in place. If all variables are
-  /// `Uniform`, their ends are not in the box; the compiler then moves what does not depend on the
-  /// position out of the loop.
+  /// Converts the ends of profiles to states, for the first `cells` of a box in place. The ends of
+  /// uniform variables are not in the box. If all are `Uniform`, the compiler moves what does not
+  /// depend on the position out of the loop.
   template <class V, bool Uniform>
   [[gnu::flatten, gnu::noinline]] constexpr void finish_box(const field_traits& traits,
                                                             int direction, int n,
-                                                            double* box_states) const {
+                                                            double* box_states,
+                                                            int cells = box_size) const {
     const triple v = direction_vector(direction);
     const box b(v);
     const double plane = b.nx * b.ny, row = b.nx;
     const subgrid_frame frame = frames[n];
-    V ends[Uniform ? field_count : 1];
-    if constexpr (Uniform) {
-      for (int f = 0; f < field_count; ++f) ends[f] = uniform_end<V>(f, direction, n);
-    }
-    for (int k = 0; k < b.size(); k += ops<V>::width) {
+    V ends[field_count];
+    for (int f = 0; f < field_count; ++f)
+      ends[f] = traits.absent[f] ? V(0.0) : uniform_end<V>(f, direction, n);
+    const int last = cells < b.size() ? cells : b.size();
+    for (int k = 0; k < last; k += ops<V>::width) {
       double* state = box_states + k;
       const auto get = [&](int f) {
-        if constexpr (Uniform)
-          return ends[f];
-        else
-          return traits.absent[f] ? V(0.0) : ops<V>::load(state + f * box_size);
+        return Uniform || traits.uniform[f] ? ends[f] : ops<V>::load(state + f * box_size);
       };
       const V flat = V(static_cast<double>(k)) + ops<V>::iota();
       const V z = nearest((flat - V(0.5 * (plane - 1.0))) * V(1.0 / plane));

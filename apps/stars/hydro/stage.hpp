@@ -17,8 +17,8 @@ struct stage_arrays {
   const double* u;   ///< ghosted.block: conserved state, ghosts filled
   double* w;         ///< ghosted.block: may be the same memory as u
   double* pressure;  ///< pressure_block
-  double* jump;      ///< jump_block
-  double* points;    ///< point_block
+  double* jump;      ///< jump_block; not used by grouped_flux and fused kernels
+  double* points;    ///< point_block; not used by grouped_flux and line_flux
   double* fluxes;    ///< flux_block
   double* speeds;    ///< speed_block
 };

@@ -15,10 +15,19 @@ namespace clock_entry {
 enum : int { time, dt, stop, fastest, fault, count = fault + stage_count };  // one fault a stage
 }
 
+/// The cost on the host that a kernel states, if any.
+template <class Kernel>
+struct cost_of {};
+template <class Kernel>
+requires requires { Kernel::host_grain; }
+struct cost_of<Kernel> {
+  static constexpr int host_grain = Kernel::host_grain;
+};
+
 /// A kernel that does nothing if the clock holds a fault (a code of find_fault). Steps are queued
 /// before the host reads the result of the search; the states then stay as find_fault found them.
 template <class Kernel>
-struct unless_fault {
+struct unless_fault : cost_of<Kernel> {
   Kernel inner;
   const double* clock;
 
@@ -165,7 +174,11 @@ struct outflow_rate {
 };
 
 /// next <- (1-b) start + b (u + dt rate), except that the last stage sets rho to the sum of its
-/// species. Range (512, 15, count).
+/// species.
+///
+/// Two forms with the same bits. One index for each value, range (512, 15, count). Or, with
+/// `sweep`, one vector for each sub-grid, range (width, 1, count): the call with x = 0 does all the
+/// work.
 struct update {
   double* next;         ///< [count][15][512]; may be u or rate
   const double* u;      ///< [count][15][512]: the state of which `rate` is the rate
@@ -174,16 +187,28 @@ struct update {
   const double* clock;
   int count;
   int stage;
+  int sweep = 0;  ///< or the lanes of the vectors that sweep
 
-  constexpr extent range() const { return {cells_per_subgrid, field_count, count}; }
+  /// For sweeps with eight lanes: two sub-grids of 8³ cells.
+  static constexpr int host_grain = 16 * 512 / cells_per_subgrid;
+
+  constexpr extent range() const {
+    if (sweep > 0) return {sweep, 1, count};
+    return {cells_per_subgrid, field_count, count};
+  }
   template <class Index>
   constexpr void operator()(Index i) const {
     apply<double>(i.x, i.y, i.z);
   }
   template <class V, class Index>
   [[gnu::flatten]] constexpr void lanes(Index i) const {
-    apply<V>(i.x, i.y, i.z);
+    if (sweep == 0) return apply<V>(i.x, i.y, i.z);
+    if (i.x != 0) return;
+    for (int f = 0; f < field_count; ++f)
+      for (int cell = 0; cell < cells_per_subgrid; cell += ops<V>::width) apply<V>(cell, f, i.z);
   }
+
+ private:
   template <class V>
   constexpr void apply(int cell, int f, int n) const {
     using o = ops<V>;

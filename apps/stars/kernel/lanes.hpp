@@ -7,12 +7,24 @@
 
 #include <bit>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 
 namespace stars {
 
 template <class V>
 struct ops;
+
+/// Two neighbouring cells in each of several rows, which fill a vector together: the offsets of the
+/// first ones from `base`.
+struct row_pairs {
+  const double* base;
+  const short* offsets;
+
+  constexpr row_pairs operator+(int offset) const { return {base + offset, offsets}; }
+  constexpr row_pairs operator-(int offset) const { return {base - offset, offsets}; }
+  constexpr bool operator==(std::nullptr_t) const { return base == nullptr; }
+};
 
 template <>
 struct ops<double> {
@@ -21,6 +33,9 @@ struct ops<double> {
 
   static constexpr double load(const double* p) { return *p; }
   static constexpr void store(double* p, double v) { *p = v; }
+  /// Load and store values with a distance of `stride`.
+  static constexpr double load(const double* p, int) { return *p; }
+  static constexpr void store(double* p, int, double v) { *p = v; }
   /// Returns the mask of lanes lo … hi-1.
   static constexpr mask lanes_between(int lo, int hi) { return lo <= 0 && hi > 0; }
   static constexpr void store_where(const mask& m, double* p, double v) {

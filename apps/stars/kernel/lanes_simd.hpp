@@ -13,6 +13,9 @@
 #include <experimental/simd>
 #pragma GCC diagnostic pop
 
+#include <cstring>
+#include <utility>
+
 #include "kernel/lanes.hpp"
 
 namespace stars {
@@ -33,8 +36,42 @@ struct ops<std::experimental::simd<double, Abi>> {
   [[gnu::always_inline]] static V load(const double* p) {
     return V(p, std::experimental::element_aligned);
   }
+  [[gnu::always_inline]] static V load(const row_pairs& p) {
+    static_assert(width == 4 || width == 8);
+    const auto at = [&p](int k) { return pair_at(p.base + p.offsets[k]); };
+    if constexpr (width == 4)
+      return of_vector(__builtin_shufflevector(at(0), at(1), 0, 1, 2, 3));
+    else
+      return of_vector(__builtin_shufflevector(__builtin_shufflevector(at(0), at(1), 0, 1, 2, 3),
+                                               __builtin_shufflevector(at(2), at(3), 0, 1, 2, 3), 0,
+                                               1, 2, 3, 4, 5, 6, 7));
+  }
+  /// Stores the pairs of a vector, or the first cells alone, at their offsets from `to`.
+  [[gnu::always_inline]] static void store_pairs(double* to, const short* offsets, bool both,
+                                                 const V& v) {
+    vector x;
+    copy(v, x);
+    [&]<int... K>(std::integer_sequence<int, K...>) {
+      const auto put = [&](double* cell, const pair& values) {
+        if (both)
+          std::memcpy(cell, &values, sizeof values);
+        else
+          *cell = values[0];
+      };
+      (put(to + offsets[K], __builtin_shufflevector(x, x, 2 * K, 2 * K + 1)), ...);
+    }
+    (std::make_integer_sequence<int, width / 2>());
+  }
   [[gnu::always_inline]] static void store(double* p, const V& v) {
     v.copy_to(p, std::experimental::element_aligned);
+  }
+  [[gnu::always_inline]] static V load(const double* p, int stride) {
+    if (stride == 1) return load(p);
+    return V([p, stride](auto lane) { return p[stride * static_cast<int>(lane)]; });
+  }
+  [[gnu::always_inline]] static void store(double* p, int stride, const V& v) {
+    if (stride == 1) return store(p, v);
+    for (int k = 0; k < width; ++k) p[stride * k] = v[static_cast<std::size_t>(k)];
   }
   [[gnu::always_inline]] static mask lanes_between(int lo, int hi) {
     const V lane = iota();
@@ -87,6 +124,12 @@ struct ops<std::experimental::simd<double, Abi>> {
 
  private:
   using vector [[gnu::vector_size(sizeof(V))]] = double;
+  using pair [[gnu::vector_size(2 * sizeof(double))]] = double;
+  [[gnu::always_inline]] static pair pair_at(const double* p) {
+    pair result;
+    std::memcpy(&result, p, sizeof result);
+    return result;
+  }
   // Not std::bit_cast, as `fixed_size_simd` is not trivially copyable. By reference, since how a
   // function returns a vector depends on the processor.
   [[gnu::always_inline]] static void copy(const V& from, vector& to) {

@@ -377,9 +377,10 @@ class resident final : public part_simulation {
             first,
             n,
             energy_only,
-            m_lanes_per_vector > 1 ? m_lanes_per_vector : 0,
+            sweep_lanes(),
             m_scheme.weight()};
   }
+  [[nodiscard]] int sweep_lanes() const { return m_lanes_per_vector > 1 ? m_lanes_per_vector : 0; }
 
   /// Return the state before a stage and the state after it.
   [[nodiscard]] array& before(int stage) { return m_states[std::size_t(stage)]; }
@@ -452,10 +453,16 @@ class resident final : public part_simulation {
   }
   [[nodiscard]] prolongation prolong(const array& from, const level_link* links, int n, array& to,
                                      double theta, bool energy_only) const {
-    const int sweep = m_lanes_per_vector > 1 ? m_lanes_per_vector : 0;
-    return prolongation{
-        from.data(), to.data(),   m_tables.frames.data(), m_tables.sources.data(), links, n, theta,
-        sweep,       energy_only, m_scheme.weight()};
+    return prolongation{from.data(),
+                        to.data(),
+                        m_tables.frames.data(),
+                        m_tables.sources.data(),
+                        links,
+                        n,
+                        theta,
+                        sweep_lanes(),
+                        energy_only,
+                        m_scheme.weight()};
   }
 
   void submit_kernels(starling::stream& queue, const ghost_fill& ghosts, const stage_kernels& k) {
@@ -467,9 +474,10 @@ class resident final : public part_simulation {
     } else {
       submit(queue, ghosts);
       submit(queue, k.pressure);
-      submit(queue, k.jump);
+      if (m_cut == kernel_cut::plain) submit(queue, k.jump);
       submit(queue, k.prepare);
-      if (m_cut == kernel_cut::grouped) return submit(queue, grouped_flux{k.points, k.fluxes});
+      if (m_cut == kernel_cut::grouped)
+        return submit(queue, grouped_flux{k.jump, k.points, k.fluxes});
       submit(queue, k.points);
     }
     submit(queue, k.fluxes);
@@ -479,7 +487,7 @@ class resident final : public part_simulation {
   void update_state(starling::stream& s, int stage, int first, int n, const double* rate) {
     double* next = of(after(stage), first);
     submit_unless_fault(s, update{next, of(before(stage), first), of(m_states[0], first), rate,
-                                  small(clock_at), n, stage});
+                                  small(clock_at), n, stage, sweep_lanes()});
     if (m_scheme.floors.enabled)
       submit_unless_fault(s, apply_floors{next, n, m_scheme.effective_gamma(), m_scheme.floors});
     submit_unless_fault(s,
@@ -496,7 +504,7 @@ class resident final : public part_simulation {
 
   template <class Kernel>
   void submit_unless_fault(starling::stream& s, const Kernel& k) {
-    submit(s, unless_fault<Kernel>{k, small(clock_at)});
+    submit(s, unless_fault<Kernel>{{}, k, small(clock_at)});
   }
 
   /// Reduces the faults of a stage to the first one. After a fault `find_fault` does not run, so

@@ -8,7 +8,6 @@
 #include <starling/device.hpp>
 
 #include "common/upload.hpp"
-#include "hydro/grouped_flux.hpp"
 #include "mesh/part_plan.hpp"
 #include "placement/simulation.hpp"
 
@@ -21,10 +20,11 @@ struct work_sizes {
   int jump, points;
 
   work_sizes(kernel_cut cut, quadrature_kind quadrature)
-      : jump(cut == kernel_cut::fused ? 0 : jump_block),
-        points(cut == kernel_cut::grouped ? grouped_flux::point_block
-               : cut == kernel_cut::fused && quadrature == quadrature_kind::centre ? 0
-                                                                                   : point_block) {}
+      : jump(cut == kernel_cut::plain ? jump_block : 0),
+        points(cut == kernel_cut::plain ||
+                       (cut == kernel_cut::fused && quadrature != quadrature_kind::centre)
+                   ? point_block
+                   : 0) {}
   [[nodiscard]] int total() const {
     return ghosted.block + pressure_block + jump + points + flux_block + compact.block;
   }

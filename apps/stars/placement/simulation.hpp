@@ -101,7 +101,7 @@ constexpr const char* name_of(capture_kind what) {
 enum class kernel_cut : std::uint8_t {
   automatic,  ///< depends on the device
   plain,      ///< five kernels, one index for each cell or face
-  grouped,    ///< for large private caches: vectors sweep a sub-grid, states and fluxes alternately
+  grouped,    ///< for large private caches: vectors sweep a sub-grid, group by group of directions
   fused       ///< for shared scratch memory: few passes over the state, one group for slabs of a
               ///< sub-grid
 };

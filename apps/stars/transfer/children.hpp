@@ -4,6 +4,7 @@
 #pragma once
 
 #include "kernel/lanes.hpp"
+#include "kernel/unrolled.hpp"
 #include "mesh/octant_cells.hpp"
 
 namespace stars {
@@ -42,7 +43,9 @@ template <class V>
 constexpr void deviations(const V (&u)[stencil_count], double theta, V (&d)[child_pairs]) {
   constexpr int c = stencil_centre, x = 1, y = 3, z = 9;
   V s[stencil_centre + 1] = {};
-  for (int k = 1; k <= c; ++k) s[k] = limited_slope<V>(u[c + k] - u[c], u[c] - u[c - k], theta);
+  unrolled<1, c + 1>([&](auto k) __attribute__((always_inline)) {
+    s[k] = limited_slope<V>(u[c + k] - u[c], u[c] - u[c - k], theta);
+  });
   const auto sum = [](const V& faces, const V& edges, const V& vertex) {
     return (V(9.0 / 64.0) * faces + V(3.0 / 64.0) * edges) + V(1.0 / 64.0) * vertex;
   };

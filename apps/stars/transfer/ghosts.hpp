@@ -121,46 +121,56 @@ struct ghost_fill {
     }
   }
 
+  /// Fills a region beyond the domain. Lanes are cells along an axis on which the region has the
+  /// extent of a sub-grid; at a corner there is none.
   template <class V>
   [[gnu::flatten]] constexpr void transform_region(triple v, const ghost_source& s, int n) const {
+    if (v.x == 0) return transform_region<V, 0>(v, s, n);
+    if (v.y == 0) return transform_region<V, 1>(v, s, n);
+    if (v.z == 0) return transform_region<V, 2>(v, s, n);
+    transform_region<double, 0>(v, s, n);
+  }
+  template <class V, int Axis>
+  constexpr void transform_region(triple v, const ghost_source& s, int n) const {
+    constexpr int step[3] = {Axis == 0 ? ops<V>::width : 1, Axis == 1 ? ops<V>::width : 1,
+                             Axis == 2 ? ops<V>::width : 1};
     const triple at = {ghost_begin(v.x), ghost_begin(v.y), ghost_begin(v.z)};
-    for (int z = at.z; z < at.z + ghost_size(v.z); ++z) {
-      for (int y = at.y; y < at.y + ghost_size(v.y); ++y) {
-        if (v.x == 0) {
-          for (int x = 0; x < edge; x += ops<V>::width) transform<V>(v, s, {x, y, z}, n);
-        } else {
-          for (int x = at.x; x < at.x + ghost_width; ++x) transform<double>(v, s, {x, y, z}, n);
-        }
-      }
-    }
+    for (int z = at.z; z < at.z + ghost_size(v.z); z += step[2])
+      for (int y = at.y; y < at.y + ghost_size(v.y); y += step[1])
+        for (int x = at.x; x < at.x + ghost_size(v.x); x += step[0])
+          transform<V, Axis>(v, s, {x, y, z}, n);
   }
 
-  /// The general case: cells beyond the domain; a vector of them only if v.x = 0.
-  template <class V>
+  /// The general case: cells beyond the domain, a vector of them along an axis.
+  template <class V, int Axis = 0>
   constexpr void transform(triple v, const ghost_source& s, triple at, int n) const {
     using o = ops<V>;
+    constexpr int from_stride = Axis == 0   ? 1
+                                : Axis == 1 ? compact.row
+                                            : compact.plane,
+                  to_stride = Axis == 0   ? 1
+                              : Axis == 1 ? ghosted.row
+                                          : ghosted.plane;
     const triple c = {source_cell(at.x, v.x, s.rule[0]), source_cell(at.y, v.y, s.rule[1]),
                       source_cell(at.z, v.z, s.rule[2])};
     const double* in = from + compact_at(s.slot, 0, c.x, c.y, c.z);
     V u[field_count];
     // With energy_only the tracer is not read: its owner may be re-setting it.
     for (int f = 0; f < field_count; ++f)
-      u[f] = energy_only && f == field::tau ? V(0.0) : o::load(in + f * compact.field);
-    transform_cell<V>(v, s, c, at, n, u);
+      u[f] = energy_only && f == field::tau ? V(0.0) : o::load(in + f * compact.field, from_stride);
+    transform_cell<V, Axis>(v, s, c, at, n, u);
     double* out = place(n, at);
-    if (energy_only) return o::store(out, u[field::egas]);
-    for (int f = 0; f < field_count; ++f) o::store(out + f * ghosted.field, u[f]);
+    if (energy_only) return o::store(out, to_stride, u[field::egas]);
+    for (int f = 0; f < field_count; ++f) o::store(out + f * ghosted.field, to_stride, u[f]);
   }
   /// Converts the fields of the source cell `c` to those of the cell `at` beyond the domain.
-  template <class V>
+  template <class V, int Axis = 0>
   constexpr void transform_cell(triple v, const ghost_source& s, triple c, triple at, int n,
                                 V (&u)[field_count]) const {
-    const V zero = V(0.0);
     const auto centres = [&](int slot, triple cell, V(&p)[3]) {
       const subgrid_frame& in = frames[slot];
-      p[0] = centre(cell.x, in.lower[0], ops<V>::iota(), in.half_dx);
-      p[1] = centre(cell.y, in.lower[1], zero, in.half_dx);
-      p[2] = centre(cell.z, in.lower[2], zero, in.half_dx);
+      for (int a = 0; a < 3; ++a)
+        p[a] = centre(cell[a], in.lower[a], a == Axis ? ops<V>::iota() : V(0.0), in.half_dx);
     };
     V there[3], here[3];
     centres(s.slot, c, there);

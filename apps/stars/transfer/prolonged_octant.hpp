@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "kernel/lanes.hpp"
+#include "kernel/unrolled.hpp"
 #include "mesh/layout.hpp"
 #include "mesh/level_link.hpp"
 #include "mesh/octant_cells.hpp"
@@ -113,9 +114,10 @@ class prolonged_octant {
 
   constexpr void stencil(int f, V (&u)[stencil_count]) const {
     const double* in = m_blocks[f - m_first] + m_z * octant_rows::plane + m_k;
-    for (int k = 0; k < stencil_count; ++k) {
-      u[k] = ops<V>::load(in + k % 3 + k / 3 % 3 * octant_rows::row + k / 9 * octant_rows::plane);
-    }
+    unrolled<0, stencil_count>([&](auto k) __attribute__((always_inline)) {
+      constexpr int offset = k % 3 + k / 3 % 3 * octant_rows::row + k / 9 * octant_rows::plane;
+      u[k] = ops<V>::load(in + offset);
+    });
   }
   constexpr V coarse(int f) const {
     const double* in = m_from + index_type{m_link.coarse} * compact.block + f * compact.field;
