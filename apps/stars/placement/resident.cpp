@@ -370,15 +370,10 @@ class resident final : public part_simulation {
   }
 
   [[nodiscard]] ghost_fill ghosts_from(array& from, lane& to, int first, int n, bool energy_only) {
-    return {from.data(),
-            to.u.data(),
-            m_tables.frames.data(),
-            m_tables.sources.data() + index_type{first} * direction_count,
-            first,
-            n,
-            energy_only,
-            sweep_lanes(),
-            m_scheme.weight()};
+    const ghost_source* sources = m_tables.sources.data() + index_type{first} * direction_count;
+    const double weight = m_scheme.weight();
+    return {from.data(), to.u.data(), m_tables.frames.data(), sources, first,
+            n,           energy_only, sweep_lanes(),          weight};
   }
   [[nodiscard]] int sweep_lanes() const { return m_lanes_per_vector > 1 ? m_lanes_per_vector : 0; }
 
