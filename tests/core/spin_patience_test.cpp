@@ -44,6 +44,15 @@ TEST(spin_patience, returns_where_a_longer_poll_would_have_found_the_work) {
   EXPECT_EQ(sleeps_until_long(p, soon, 5000), 2);
 }
 
+TEST(spin_patience, learns_nothing_from_a_poll_that_was_longer_than_a_long_one) {
+  spin_patience p;
+  p.polled(false, long_ns, long_ns);
+  ASSERT_EQ(sleeps_until_long(p, soon, 5000), 2);
+  p.polled(true, late, long_ns);
+  p.polled(false, long_ns, long_ns);
+  EXPECT_EQ(sleeps_until_long(p, soon, 5000), 4) << "as after two unsuccessful polls";
+}
+
 TEST(spin_patience, returns_less_often_after_each_unsuccessful_poll) {
   spin_patience p;
   int before = 0;

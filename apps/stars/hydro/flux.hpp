@@ -274,9 +274,9 @@ struct flux {
     unrolled<First, End>([&](auto q) __attribute__((always_inline)) {
       const stored<V> left = in(with_axis<Axis>(face_point::of(q), 1), 0),
                       right = in(with_axis<Axis>(face_point::of(q), -1), 0);
+      const position<V> anywhere = {V(0.0), V(0.0), V(0.0)};  // only rotation depends on it
       V fastest = V(0.0);
-      const auto part =
-          shares_of<V, Axis>(left, right, weight_of(q), {fastest, fastest, fastest}, fastest);
+      const auto part = shares_of<V, Axis>(left, right, weight_of(q), anywhere, fastest);
       pressure[q] = part.pressure_left + part.pressure_right;
       for (int a = 0; a < 3; ++a)
         spin[q][a] = part.left * left(point::lx + a) + part.right * right(point::lx + a);
@@ -295,6 +295,8 @@ struct flux {
       for (int k = field::lx; k <= field::lz; ++k) o::store(out + k * face_count + face, sum[k]);
     }
   }
+  /// Copies the sums of the first face of each axis to its other faces, except those of the angular
+  /// momentum. Called after `add_still` of all groups.
   template <class V>
   constexpr void spread(int n) const {
     const auto fill = [](double* first) {

@@ -147,7 +147,8 @@ struct grouped_flux {
     }
     add_group<V, G>(traits, n);
   }
-  /// Adds a group whose states are the same in all cells: those of one vector suffice.
+  /// Adds the points of a group in a sub-grid whose cells all have the same state in a direction.
+  /// The states are computed for one vector of cells, from which all faces take them.
   template <class V, int G>
   constexpr void add_still_group(const reconstruction::field_traits& traits, int n) const {
     for (int direction = 0; direction < direction_count; ++direction) {

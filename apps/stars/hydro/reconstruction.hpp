@@ -142,8 +142,8 @@ struct reconstruction {
     short cell, jump, up, down, column;  // short, since there are many
   };
   static constexpr short none = -1000;  // not -1: a first lane may be there
-  /// Whether rows end with two cells beyond their whole vectors. Those of several rows make one
-  /// vector.
+  /// Whether a row has two more cells than its whole vectors. Such pairs of cells, of several rows,
+  /// then fill one vector.
   template <class V>
   static constexpr bool has_tails = ring_edge % ops<V>::width == 2;
   template <class V>
@@ -303,6 +303,7 @@ struct reconstruction {
     const V centre = V(w[index_type{n} * ghosted.block + f * ghosted.field]);
     return direction < pair_count ? centre + V(0.0) : centre - V(0.0);
   }
+
   template <class V, bool Parabolic, int Field>
   [[gnu::flatten, gnu::noinline]] constexpr void sweep_field(const plan<V>& all, int pair, int n,
                                                              const double* jumps, double* up,

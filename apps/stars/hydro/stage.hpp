@@ -45,8 +45,7 @@ constexpr stage_kernels make_stage(const stage_arrays& a, const subgrid_frame* f
       {a.u, a.pressure, count, gamma},
       {a.pressure, a.jump, count, pitch, gamma, one_point},
       {a.u, a.w, frames, count, s.omega},
-      {a.w, a.jump, a.points, frames, count, width > 1 ? width : 0, parabolic, one_point, gamma,
-       s.omega},
+      {a.w, a.jump, a.points, frames, count, sweep_of(width), parabolic, one_point, gamma, s.omega},
       {a.points,
        a.fluxes,
        a.speeds,
@@ -55,7 +54,7 @@ constexpr stage_kernels make_stage(const stage_arrays& a, const subgrid_frame* f
        centre_only ? 1 : face_point::count,
        {one_point ? 1.0 : 16.0 / 36.0, 4.0 / 36.0, 1.0 / 36.0},
        s.omega,
-       width > 1 ? width : 0},
+       sweep_of(width)},
   };
 }
 

@@ -15,8 +15,11 @@ namespace stars {
 template <class V>
 struct ops;
 
-/// Two neighbouring cells in each of several rows, which fill a vector together: the offsets of the
-/// first ones from `base`.
+/// Returns the value of the member `sweep` of kernels for vectors of `width` lanes: 0 for one lane.
+constexpr int sweep_of(int width) { return width > 1 ? width : 0; }
+
+/// Two neighbouring cells in each of several rows; all of them fill one vector. The first cell of a
+/// row is at `base + offset`.
 struct row_pairs {
   const double* base;
   const short* offsets;

@@ -30,6 +30,10 @@ inline constexpr layout ghosted{ghosted_edge, ghosted_edge* ghosted_edge, ghoste
                                 field_count* ghosted_cells,
                                 ghost_width*(1 + ghosted_edge + ghosted_edge * ghosted_edge)};
 
+/// Returns the distance of neighbouring cells along an axis.
+constexpr int stride_of(const layout& in, int axis) {
+  return axis == 0 ? 1 : axis == 1 ? in.row : in.plane;
+}
 /// Return the offset of cell (x, y, z) of field f of the n-th sub-grid; interior cells are 0 … 7.
 /// Not members, since some compilers do not allow calls of a constant's members everywhere.
 constexpr index_type compact_at(int n, int f, int x, int y, int z) {

@@ -375,7 +375,7 @@ class resident final : public part_simulation {
     return {from.data(), to.u.data(), m_tables.frames.data(), sources, first,
             n,           energy_only, sweep_lanes(),          weight};
   }
-  [[nodiscard]] int sweep_lanes() const { return m_lanes_per_vector > 1 ? m_lanes_per_vector : 0; }
+  [[nodiscard]] int sweep_lanes() const { return sweep_of(m_lanes_per_vector); }
 
   /// Return the state before a stage and the state after it.
   [[nodiscard]] array& before(int stage) { return m_states[std::size_t(stage)]; }

@@ -116,7 +116,7 @@ void serial_driver::restrict_cells(field_set fields) {
 void serial_driver::prolong_cells(field_set fields) {
   double* u = m_live.data();
   run(prolongation{u, u, m_plan.frames.data(), m_plan.sources.data(), m_plan.prolongations.data(),
-                   int(m_plan.prolongations.size()), theta_of_ghosts, width() > 1 ? width() : 0,
+                   int(m_plan.prolongations.size()), theta_of_ghosts, sweep_of(width()),
                    fields == field_set::energy, m_scheme.weight()});
 }
 

@@ -105,7 +105,7 @@ starling::task<result> on_device(starling::runtime& rt, const input& in) {
            prolongations.data(),
            fine.data(),
            coarse.data()},
-          {u.data(), fluxes.data(), means.data()}, lanes > 1 ? lanes : 0,
+          {u.data(), fluxes.data(), means.data()}, sweep_of(lanes),
           [&](const auto& kernel) { submit(s, kernel); });
   auto host_u = where.allocate<double>(starling::memory_kind::pinned, u.size());
   auto host_fluxes = where.allocate<double>(starling::memory_kind::pinned, fluxes.size());

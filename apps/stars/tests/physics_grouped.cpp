@@ -72,9 +72,6 @@ void expect_vectors_give(const result& expected, const snapshot& s, const scheme
   }
 }
 
-template <int Width>
-using vector_of = std::experimental::fixed_size_simd<double, Width>;
-
 /// Compares with the reference, one index at a time: the form that a GPU runs.
 void expect_the_same(const snapshot& s, const scheme& o) {
   const result expected = stage_of<double>(s, o, form::three_kernels, 1);

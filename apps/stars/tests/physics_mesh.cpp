@@ -65,13 +65,13 @@ TEST(ghosts, come_from_the_right_neighbour_in_every_direction) {
   }
 }
 
+/// Returns the sub-grids with their ghosts, filled by vectors of `Width` lanes.
 template <int Width>
 std::vector<double> swept_by(const snapshot& s, const part_plan& tables) {
   const int count = s.grid.subgrid_count();
   std::vector<double> to(static_cast<std::size_t>(count) * ghosted.block);
   const ghost_fill fill = ghosts_of_all(s, tables, to.data(), Width);
-  for (int n = 0; n < count; ++n)
-    fill.lanes<std::experimental::fixed_size_simd<double, Width>>(loop_index{0, 0, n});
+  for (int n = 0; n < count; ++n) fill.lanes<vector_of<Width>>(loop_index{0, 0, n});
   return to;
 }
 

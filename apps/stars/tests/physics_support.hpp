@@ -8,11 +8,16 @@
 #include <cstring>
 #include <vector>
 
+#include "kernel/loop.hpp"
 #include "placement/serial.hpp"
 #include "problems/problems.hpp"
 #include "transfer/ghosts.hpp"
 
 namespace stars::test {
+
+/// A vector with this number of lanes, on any processor.
+template <int Width>
+using vector_of = std::experimental::fixed_size_simd<double, Width>;
 
 /// A generator of uniform numbers in [0, 1) from a fixed seed.
 class generator {

@@ -132,12 +132,11 @@ struct ghost_fill {
   }
   template <class V, int Axis>
   constexpr void transform_region(triple v, const ghost_source& s, int n) const {
-    constexpr int step[3] = {Axis == 0 ? ops<V>::width : 1, Axis == 1 ? ops<V>::width : 1,
-                             Axis == 2 ? ops<V>::width : 1};
+    const auto step = [](int axis) { return axis == Axis ? ops<V>::width : 1; };
     const triple at = {ghost_begin(v.x), ghost_begin(v.y), ghost_begin(v.z)};
-    for (int z = at.z; z < at.z + ghost_size(v.z); z += step[2])
-      for (int y = at.y; y < at.y + ghost_size(v.y); y += step[1])
-        for (int x = at.x; x < at.x + ghost_size(v.x); x += step[0])
+    for (int z = at.z; z < at.z + ghost_size(v.z); z += step(2))
+      for (int y = at.y; y < at.y + ghost_size(v.y); y += step(1))
+        for (int x = at.x; x < at.x + ghost_size(v.x); x += step(0))
           transform<V, Axis>(v, s, {x, y, z}, n);
   }
 
@@ -145,12 +144,7 @@ struct ghost_fill {
   template <class V, int Axis = 0>
   constexpr void transform(triple v, const ghost_source& s, triple at, int n) const {
     using o = ops<V>;
-    constexpr int from_stride = Axis == 0   ? 1
-                                : Axis == 1 ? compact.row
-                                            : compact.plane,
-                  to_stride = Axis == 0   ? 1
-                              : Axis == 1 ? ghosted.row
-                                          : ghosted.plane;
+    constexpr int from_stride = stride_of(compact, Axis), to_stride = stride_of(ghosted, Axis);
     const triple c = {source_cell(at.x, v.x, s.rule[0]), source_cell(at.y, v.y, s.rule[1]),
                       source_cell(at.z, v.z, s.rule[2])};
     const double* in = from + compact_at(s.slot, 0, c.x, c.y, c.z);
@@ -188,7 +182,7 @@ struct ghost_fill {
 /// at a time: all fields, or only its energy. `weight`: of gas beyond walls, `scheme::weight`.
 inline ghost_fill ghosts_of(const double* from, const subgrid_view& at, int n, int width,
                             double* to, bool energy_only = false, double weight = 0.0) {
-  return {from, to, at.frames, at.sources_of(n), n, 1, energy_only, width > 1 ? width : 0, weight};
+  return {from, to, at.frames, at.sources_of(n), n, 1, energy_only, sweep_of(width), weight};
 }
 
 }  // namespace stars

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace starling::balance {
 
@@ -10,7 +11,7 @@ void schedule::record_step(double step_seconds, double ideal_seconds) noexcept {
   const double excess = std::max(0.0, step_seconds - ideal_seconds);
   m_last_ideal = ideal_seconds;
   m_last_share = ideal_seconds > 0 ? excess / ideal_seconds : 0;
-  if (m_steps == 0 && m_cost >= 0) judge_prediction(m_last_share);
+  judge_prediction();
   // A smaller excess shows that less remains than was predicted.
   m_remaining = std::min(m_remaining, excess);
   const double ignored = std::max(m_remaining, m_tolerance * ideal_seconds);
@@ -31,8 +32,8 @@ void schedule::record_balancing(double cost_seconds, double predicted_excess_sec
   next.m_wait = m_wait;
   next.m_allowed = next.m_cost * next.m_wait;
   next.m_remaining = std::max(0.0, predicted_excess_seconds);
-  next.m_share_before = m_last_share;
-  next.m_predicted_share = m_last_ideal > 0 ? next.m_remaining / m_last_ideal : 0;
+  const double predicted = m_last_ideal > 0 ? next.m_remaining / m_last_ideal : 0;
+  if (predicted < m_last_share) next.m_right_share = (predicted + m_last_share) / 2;
   *this = next;
 }
 
@@ -42,11 +43,10 @@ void schedule::postpone(double cost_seconds) noexcept {
 }
 
 /// Shares are compared, since the total load may have changed with the balancing.
-void schedule::judge_prediction(double excess_share) noexcept {
-  const double predicted = m_share_before - m_predicted_share;
-  if (predicted <= 0) return;
-  const bool is_right = m_share_before - excess_share >= predicted / 2;
-  m_wait = is_right ? 1 : std::min(2 * m_wait, longest_wait);
+void schedule::judge_prediction() noexcept {
+  const double right = std::exchange(m_right_share, -1);
+  if (right < 0) return;
+  m_wait = m_last_share <= right ? 1 : std::min(2 * m_wait, longest_wait);
   m_allowed = m_cost * m_wait;
 }
 

@@ -246,9 +246,7 @@ TEST(balance_schedule, a_sudden_imbalance_is_due_when_it_has_cost_a_balancing) {
   schedule s;
   s.record_balancing(3, 0);
   for (int step = 0; step < 100; ++step) s.record_step(1, 1);
-  int late = 0;
-  for (; !s.is_due() && late < 100; ++late) s.record_step(2, 1);
-  EXPECT_EQ(late, 3);
+  EXPECT_EQ(steps_until_due(s, 1), 3);
 }
 
 // --- the cost of migrations

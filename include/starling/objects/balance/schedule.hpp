@@ -33,8 +33,9 @@ class schedule {
   /// it predicts for the next step.
   void record_balancing(double cost_seconds, double predicted_excess_seconds) noexcept;
 
-  /// Records a balancing whose migrations do not pay yet, with its cost: it is due again when the
-  /// loss has reached the cost, but not before the loss has doubled.
+  /// Records that the balancer has found migrations, but that they cost more than they gain.
+  /// Balancing is due again when the loss reaches `cost_seconds`, or twice the present loss if that
+  /// is more.
   void postpone(double cost_seconds) noexcept;
 
   /// Returns whether balancing is due before the next step. Before the first balancing its cost is
@@ -55,7 +56,7 @@ class schedule {
  private:
   static constexpr double longest_wait = 64;
 
-  void judge_prediction(double excess_share) noexcept;
+  void judge_prediction() noexcept;
   /// Loss from which balancing is due.
   [[nodiscard]] double allowed_loss() const noexcept {
     return m_allowed >= 0 ? m_allowed : m_longest;
@@ -72,10 +73,10 @@ class schedule {
   double m_loss = 0;
   double m_last_loss = 0;  // of the last step
   double m_last_ideal = 0;
-  // Shares of the ideal time:
-  double m_last_share = 0;       // excess of the last step
-  double m_share_before = 0;     // excess of the last step before the last balancing
-  double m_predicted_share = 0;  // excess that the last balancing has predicted
+  double m_last_share = 0;  // excess of the last step, as a share of its ideal time
+  // Largest share with which the first step after a balancing shows a right prediction; negative:
+  // there is nothing to judge.
+  double m_right_share = -1;
   // Sums for the line through the losses: number of the step, its loss, their products.
   double m_sum_x = 0, m_sum_y = 0, m_sum_xx = 0, m_sum_xy = 0;
 };

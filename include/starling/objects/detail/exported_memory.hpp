@@ -108,8 +108,9 @@ class exported_memory {
   std::vector<std::vector<std::byte>> m_contents;  // as many, or none
 };
 
-/// An element whose state is written. The buffers within `object`, its bytes, may be exported: they
-/// stay as they are until it is deleted.
+/// An element whose state is written. `object`: the memory of the element. Buffers that are members
+/// of the element lie in this memory. They may be exported, because nothing changes them until the
+/// element is deleted.
 struct exported_element {
   exported_memory& to;
   std::span<const std::byte> object;

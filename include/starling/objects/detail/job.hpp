@@ -137,9 +137,9 @@ class writing_for {
   job* m_before;
 };
 
-/// Scope in which a message is expected soon: up to two idle workers of this rank go on polling, as
-/// waking up would delay its processing; for `ns` nanoseconds at most, beside those of other
-/// scopes.
+/// Scope in which this rank expects a message soon. Up to two of its idle workers go on polling,
+/// because a worker that has to wake up would process the message later. They do so for at most
+/// `ns` nanoseconds; the times of several scopes add up.
 class awake_scope {
  public:
   awake_scope(job& j, std::uint64_t ns) noexcept : m_job(j) { m_job.begin_awake(ns); }
