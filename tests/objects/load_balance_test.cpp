@@ -314,6 +314,7 @@ struct broken final : balance::balancer {
 
 TEST_P(load_balance, ends_the_run_when_the_balancer_fails) {
   if (workers() == 1) return;  // one worker is balanced
+  stay_in_place(rt, "the balancer is not asked if migrations have balanced the loads by chance");
   const auto all = create_array<block>(rt, blocks, placement::block, 3, loads::quarter);
   all.balance_by(std::make_unique<broken>(), 1);
   const std::string error = message_of<std::runtime_error>([&] { rt.sync_wait(run_blocks(all)); });
