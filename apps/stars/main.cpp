@@ -99,6 +99,33 @@ bool may_rebalance(const settings& s) {
   return !is_adaptive(s) && starling::rank_count() > 1 && s.balance.kind == balance_kind::time;
 }
 
+/// What is due after a step.
+struct due_after {
+  bool writes, regrids, rebalances;
+  [[nodiscard]] bool any() const { return writes || regrids || rebalances; }
+};
+due_after due(const settings& s, const rebalance_schedule& balance, long step) {
+  return {(s.plot_every > 0 && step % s.plot_every == 0) ||
+              (s.restart_every > 0 && step % s.restart_every == 0),
+          is_adaptive(s) && step % regrid_interval(s) == 0,
+          may_rebalance(s) && balance.is_due(step)};
+}
+
+/// Returns the steps up to the next one after which something is due: a few at most, as progress is
+/// shown after them.
+step_request next_steps(const settings& s, const rebalance_schedule& balance, const snapshot& now,
+                        bool first) {
+  constexpr long most = 8;
+  const double stop = s.stop_time > 0 ? s.stop_time : std::numeric_limits<double>::infinity();
+  step_request wanted{1, now.time, stop, false};
+  const auto ends_at = [&](long step) {
+    return first || (s.steps > 0 && step == s.steps) || due(s, balance, step).any();
+  };
+  while (wanted.most < most && !ends_at(now.step + wanted.most)) ++wanted.most;
+  wanted.is_waited = ends_at(now.step + wanted.most);
+  return wanted;
+}
+
 /// Runs the time loop: steps, changes of the mesh, and writes the files that are due. The first
 /// step is timed separately.
 starling::task<> advance(const settings& s, adaptive_simulation& sim, run_result& r) {
@@ -109,26 +136,23 @@ starling::task<> advance(const settings& s, adaptive_simulation& sim, run_result
   now.time = r.first.time;
   auto begin = steady_clock::now();
   while (!finished(s, now)) {
-    const double left =
-        s.stop_time > 0 ? s.stop_time - now.time : std::numeric_limits<double>::infinity();
-    const double dt = co_await sim.step(left);
-    if (dt == 0) throw starling::error("the time step is 0: a signal is infinitely fast");
-    // The last step ends exactly at the stop time, without the rounding of the sum.
-    now.time = dt == left ? s.stop_time : now.time + dt;
-    const bool first = ++now.step == r.first.step + 1;
-    const bool writes = (s.plot_every > 0 && now.step % s.plot_every == 0) ||
-                        (s.restart_every > 0 && now.step % s.restart_every == 0);
-    const bool regrids = is_adaptive(s) && now.step % regrid_interval(s) == 0 && !finished(s, now);
-    const bool rebalances = may_rebalance(s) && balance.is_due(now.step) && !finished(s, now);
-    if (!first) r.later_updates += double(sim.grid().cell_count());
-    bar.show(now.step, now.time, dt);
-    if (!first && !writes && !regrids && !rebalances && !finished(s, now)) continue;
-    co_await sim.finish();
+    const bool first = now.step == r.first.step;
+    const step_request wanted = next_steps(s, balance, now, first);
+    const step_progress done = co_await sim.advance(wanted);
+    if (done.dt == 0) throw starling::error("the time step is 0: a signal is infinitely fast");
+    now.step += done.steps;
+    now.time = done.time;
+    if (!first) r.later_updates += double(done.steps) * double(sim.grid().cell_count());
+    bar.show(now.step, now.time, done.dt);
+    const bool ends = finished(s, now);
+    if (!wanted.is_waited && !ends) continue;
+    if (!wanted.is_waited) co_await sim.finish();
     (first ? r.first_step_s : r.later_steps_s) += seconds(steady_clock::now() - begin).count();
+    const due_after now_due = due(s, balance, now.step);
     // Before files are written, so that a run that continues from them has the same trees.
-    if (regrids) co_await regrid(s, sim, r);
-    if (rebalances) balance.done(now.step, co_await sim.rebalance());
-    if (writes && !finished(s, now)) co_await write_due(s, sim, now.step);
+    if (now_due.regrids && !ends) co_await regrid(s, sim, r);
+    if (now_due.rebalances && !ends) balance.done(now.step, co_await sim.rebalance());
+    if (now_due.writes && !ends) co_await write_due(s, sim, now.step);
     begin = steady_clock::now();
   }
   r.last = co_await sim.header();

@@ -103,6 +103,19 @@ class on_one_rank final : public adaptive_simulation {
 
 }  // namespace
 
+task<step_progress> do_steps(simulation& at, step_request wanted) {
+  step_progress done{0, wanted.time, 0.0};
+  do {
+    const double left = wanted.stop - done.time;
+    done.dt = co_await at.step(left);
+    // The last step ends exactly at the stop time, without the rounding of the sum.
+    done.time = done.dt == left ? wanted.stop : done.time + done.dt;
+    done.steps += 1;
+  } while (done.steps < wanted.most && done.time < wanted.stop && done.dt != 0.0);
+  if (wanted.is_waited) co_await at.finish();
+  co_return done;
+}
+
 std::unique_ptr<adaptive_simulation> make_on_one_rank(starling::runtime& rt, const snapshot& header,
                                                       const settings& s) {
   return std::make_unique<on_one_rank>(rt, header, s);

@@ -19,6 +19,21 @@
 
 namespace stars {
 
+/// A request for several steps.
+struct step_request {
+  long most;       ///< number of steps, at least one
+  double time;     ///< of the present state
+  double stop;     ///< the steps end exactly at this time if they get there; infinity: no limit
+  bool is_waited;  ///< `finish` is called after the last step
+};
+/// The steps that were done. None follows after one of length 0.
+struct step_progress {
+  long steps = 0;
+  double time = 0.0;  ///< of the new state
+  double dt = 0.0;    ///< of the last step
+};
+[[nodiscard]] starling::task<step_progress> do_steps(simulation& at, step_request wanted);
+
 /// A simulation of the whole domain, whose mesh can follow the flow. Each rank holds its own leaves
 /// only; no function collects the state of the domain.
 ///
@@ -27,6 +42,12 @@ namespace stars {
 /// further.
 class adaptive_simulation : public simulation {
  public:
+  /// Does several steps, without a call to all ranks for each of them.
+  /// @throws as `step` and `finish`
+  virtual starling::task<step_progress> advance(step_request wanted) {
+    return do_steps(*this, wanted);
+  }
+
   /// Returns the present state without its data.
   virtual starling::task<snapshot> header() = 0;
   /// Return sums over the present state.

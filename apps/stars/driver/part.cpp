@@ -85,14 +85,15 @@ task<> part::test(starling::callback<division_of_parts> done) {
   contribute(one_part(this_index(), 0.0, std::move(flags)), all_parts(), done);
 }
 
-task<> part::step(double longest, starling::callback<part_outcome> done) {
+task<> part::advance(step_request wanted, starling::callback<part_outcome> done) {
   part_outcome outcome;
   m_held.reset();
   try {
-    outcome.dt = co_await m_simulation->step(longest);
+    outcome.done = co_await do_steps(*m_simulation, wanted);
   } catch (const unphysical_state& e) {
-    outcome = {0.0, true, e};
+    outcome = {{}, true, e};
   }
+  if (wanted.is_waited) co_await wait_for_account();
   contribute(outcome, any_outcome(), done);
 }
 
@@ -101,10 +102,14 @@ task<> part::finish(starling::callback<part_outcome> done) {
   try {
     co_await m_simulation->finish();
   } catch (const unphysical_state& e) {
-    outcome = {0.0, true, e};
+    outcome = {{}, true, e};
   }
-  if (m_account) co_await *std::exchange(m_account, std::nullopt);
+  co_await wait_for_account();
   contribute(outcome, any_outcome(), done);
+}
+
+task<> part::wait_for_account() {
+  if (m_account) co_await *std::exchange(m_account, std::nullopt);
 }
 
 /// Returns the time of this part's work: of staged work by its clock, of resident work by the
@@ -299,8 +304,12 @@ class across_ranks final : public adaptive_simulation {
   }
 
   task<double> step(double longest) override {
-    const part_outcome outcome = co_await ask<&part::step>(longest);
-    co_return outcome.dt;
+    const step_progress done = co_await advance({1, 0.0, longest, false});
+    co_return done.dt;
+  }
+  task<step_progress> advance(step_request wanted) override {
+    const part_outcome outcome = co_await ask<&part::advance>(wanted);
+    co_return outcome.done;
   }
   task<> finish() override { co_await ask<&part::finish>(); }
 

@@ -69,9 +69,9 @@ struct part_setup {
   }
 };
 
-/// The result of a step or of `finish`; equal in all parts.
+/// The result of steps or of `finish`; equal in all parts.
 struct part_outcome {
-  double dt = 0.0;
+  step_progress done;
   bool is_faulty = false;
   unphysical_cell found{};
   // Of `regrid` and `rebalance`:
@@ -131,7 +131,7 @@ class part : public starling::chare<part>, private other_parts {
   starling::task<> test(starling::callback<division_of_parts> done);
   /// Does a step. `done` is called when all parts have done it. An error other than a fault ends
   /// the run.
-  starling::task<> step(double longest, starling::callback<part_outcome> done);
+  starling::task<> advance(step_request wanted, starling::callback<part_outcome> done);
   starling::task<> finish(starling::callback<part_outcome> done);
 
   // These functions read the state (part_output.cpp). They are called after `finish`.
@@ -179,6 +179,7 @@ class part : public starling::chare<part>, private other_parts {
                                             starling::stream& at) override;
   [[nodiscard]] starling::borrow_wait<double> borrow(std::size_t n, std::size_t size,
                                                      starling::stream& at) override;
+  starling::task<> wait_for_account();
   starling::task<> hold();
   starling::task<> exchange_octants(node_means& nodes);
   [[nodiscard]] double busy_so_far();

@@ -8,7 +8,7 @@
 #include "mesh/regrid_plan.hpp"
 #include "mesh/transfer_plan.hpp"
 #include "problems/require.hpp"
-#include "problems/test_leaves.hpp"
+#include "problems/test_one.hpp"
 #include "transfer/ghosts.hpp"
 #include "transfer/prolongation.hpp"
 #include "transfer/restriction.hpp"
@@ -42,7 +42,7 @@ std::vector<refinement> find_marks(const snapshot& state, std::span<const refine
   for (int n = 0; n < slots.plan.leaves; ++n) {
     run_loop(ghosts_of(slots.u.data(), slots.plan.view(), n, int(host_vector::size()), u.data(),
                        false, weight));
-    run_loop(test_leaves{u.data(), rules.data(), &flags[std::size_t(n)], int(rules.size()), 1});
+    flags[std::size_t(n)] = test_one(u.data(), rules);
   }
   return find_marks(state.grid.tree(), flags);
 }

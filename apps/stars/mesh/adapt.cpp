@@ -21,6 +21,10 @@ class changes {
     merge_siblings();
   }
 
+  [[nodiscard]] bool none() const {
+    return std::ranges::find(m_wanted, refinement::refine) == m_wanted.end() &&
+           std::ranges::find(m_merges, 1) == m_merges.end();
+  }
   [[nodiscard]] std::vector<node_key> leaves() const {
     std::vector<node_key> result;
     result.reserve(std::size_t(m_tree.leaf_count()));
@@ -122,7 +126,8 @@ octree adapt(const octree& tree, std::span<const refinement> marks, level_limits
   if (limits.min < 0 || limits.min > limits.max || limits.max > deepest_level)
     throw std::invalid_argument("adapt: the limits of levels are " + std::to_string(limits.min) +
                                 " and " + std::to_string(limits.max));
-  return octree(changes(tree, marks, limits).leaves(), tree.boundary());
+  const changes all(tree, marks, limits);
+  return all.none() ? tree : octree(all.leaves(), tree.boundary());
 }
 
 }  // namespace stars

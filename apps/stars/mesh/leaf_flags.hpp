@@ -5,29 +5,31 @@
 
 #include <cstdint>
 #include <span>
-#include <type_traits>
 #include <vector>
 
 #include "mesh/adapt.hpp"
-#include "mesh/subgrid.hpp"
 
 namespace stars {
 
-/// The cells of a leaf to which a rule applies. Each part tests its own leaves, by their ghosted
-/// cells alone: the flags of all leaves then say which leaves of a tree are to be changed.
+/// Where in a leaf a refinement rule applies, as far as marks depend on it. Each part tests its own
+/// leaves, by their ghosted cells alone: the flags of all leaves then say which leaves of a tree
+/// are to be changed.
 struct leaf_flags {
-  static constexpr int band_width = 2;                     ///< layers of cells around the leaf
-  static constexpr int band_edge = edge + 2 * band_width;  ///< 12
-  static constexpr int rows = band_edge * band_edge;       ///< (y + 2) + 12 (z + 2)
-  static constexpr int coarse_edge = edge / 2;
+  /// Numbers of flags. Those of faces are the first of six, see `face`.
+  enum number : int {
+    in_band = 0,         ///< in the leaf, or in the two layers of cells beyond its faces
+    own_at_face = 1,     ///< in the two layers of its cells at this face
+    in_coarse = 7,       ///< in the means of eight cells
+    coarse_at_face = 8,  ///< in the two layers of means at this face
+  };
+  static constexpr int face(int axis, int side) { return 2 * axis + side; }
 
-  using row_bits = std::conditional_t<(edge > 8), std::uint16_t, std::uint8_t>;
+  std::uint16_t bits = 0;
 
-  /// By row: whether a rule applies in one of its cells, -2 … 9. Cells beyond edges and vertices
-  /// are not tested.
-  std::uint8_t band[rows];
-  row_bits own[edge * edge];                       ///< by row y + 8z of the leaf: bit x
-  std::uint8_t coarse[coarse_edge * coarse_edge];  ///< the same for the means of 8 cells, 4^3
+  [[nodiscard]] constexpr bool has(int n) const { return (bits >> n & 1) != 0; }
+  constexpr void set(int n, bool value) {
+    bits = static_cast<std::uint16_t>(bits | unsigned{value} << n);
+  }
 };
 
 /// Returns the mark of each leaf: `refine` if a rule applies to it, or to the two layers of cells

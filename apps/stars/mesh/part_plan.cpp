@@ -23,6 +23,7 @@ class part_planner {
   }
 
   part_plan make() {
+    find_received();
     number_own();
     number_others();
     add_sources();
@@ -48,15 +49,40 @@ class part_planner {
 
   void number_own() {
     m_local.assign(std::size_t(m_whole.slot_count()), -1);
-    std::vector<bool> corrected(std::size_t(m_plan.count));
+    // By leaf: 0 independent, 1 reads cells of other parts, 2 corrected.
+    std::vector<int> group(std::size_t(m_plan.count));
+    for (int k = 0; k < m_plan.count; ++k)
+      group[std::size_t(k)] = reads_received(m_plan.first + k) ? 1 : 0;
     for (const face_link& f : m_whole.corrections)
-      if (is_own(f.coarse)) corrected[std::size_t(f.coarse - m_plan.first)] = true;
-    for (const bool wanted : {false, true}) {
-      m_plan.corrected = m_plan.slot_count;  // in the end: before the second round
+      if (is_own(f.coarse)) group[std::size_t(f.coarse - m_plan.first)] = 2;
+    const auto add_group = [&](int wanted) {
       for (int k = 0; k < m_plan.count; ++k)
-        if (corrected[std::size_t(k)] == wanted) add_slot(m_plan.first + k);
-    }
+        if (group[std::size_t(k)] == wanted) add_slot(m_plan.first + k);
+      return m_plan.slot_count;
+    };
+    m_plan.independent = add_group(0);
+    m_plan.corrected = add_group(1);
+    add_group(2);
     for (int k = 0; k < m_plan.count; ++k) m_plan.slots.push_back(local(m_plan.first + k));
+  }
+
+  /// Finds the slots that are filled from cells of other parts, also by prolongation.
+  void find_received() {
+    m_is_received.assign(std::size_t(m_whole.slot_count()), false);
+    for (const auto& [key, cells] : m_reads.incoming()) m_is_received[std::size_t(key.slot)] = true;
+    std::vector<int> prolonged;  // no stencil has cells of a prolonged slot
+    for (const int k : m_reads.prolongations()) {
+      const level_link& link = m_whole.prolongations[std::size_t(k)];
+      if (is_received(link.coarse) || reads_received(link.coarse)) prolonged.push_back(link.fine);
+    }
+    for (const int slot : prolonged) m_is_received[std::size_t(slot)] = true;
+  }
+  [[nodiscard]] bool is_received(int slot) const { return m_is_received[std::size_t(slot)]; }
+  /// Returns whether ghosts of a leaf come from such slots.
+  [[nodiscard]] bool reads_received(int leaf) const {
+    for (int d = 0; d < direction_count; ++d)
+      if (is_received(m_whole.source(leaf, d).slot)) return true;
+    return false;
   }
 
   /// In the order of the fields' description: leaves with sources, other leaves, restricted slots,
@@ -99,11 +125,15 @@ class part_planner {
       link.fine = local(link.fine);
       m_plan.restrictions.push_back(link);
     }
-    for (const int k : m_reads.prolongations()) {
-      level_link link = m_whole.prolongations[std::size_t(k)];
-      link.coarse = local(link.coarse);
-      link.fine = local(link.fine);
-      m_plan.prolongations.push_back(link);
+    for (const bool received : {false, true}) {
+      for (const int k : m_reads.prolongations()) {
+        level_link link = m_whole.prolongations[std::size_t(k)];
+        if (is_received(link.fine) != received) continue;
+        link.coarse = local(link.coarse);
+        link.fine = local(link.fine);
+        m_plan.prolongations.push_back(link);
+      }
+      if (!received) m_plan.independent_prolongations = int(m_plan.prolongations.size());
     }
   }
 
@@ -198,6 +228,7 @@ class part_planner {
 
   const transfer_plan& m_whole;
   part_reads m_reads;
+  std::vector<bool> m_is_received;  // by slot of the whole domain
   part_plan m_plan;
   std::vector<int> m_local;  // by slot of the whole domain: slot of the part, or -1
   int m_rows = 0;            // slots with sources

@@ -34,8 +34,10 @@ struct halo {
 
 /// A part of the domain: a run of consecutive leaves of a tree, and its tables. It is a
 /// `transfer_plan` in slots of its own, with what other parts send:
-/// - own leaves: first those whose fluxes are final at once, then the *corrected* ones, which have
-///   faces between levels on their coarse side; both in the order of the tree;
+/// - own leaves: first the *independent* ones, whose fluxes need nothing of other sub-grids' fluxes
+///   and of other parts; then those whose ghosts come, also by way of prolongations, from cells of
+///   other parts; last the *corrected* ones, which have faces between levels on their coarse side.
+///   Each group is in the order of the tree;
 /// - leaves of other parts: first those whose `sources` prolongations need;
 /// - restricted slots: a part restricts its own leaves; other octants are received;
 /// - prolonged slots: a part prolongs all those that its leaves read.
@@ -44,6 +46,7 @@ struct halo {
 struct part_plan {
   int number = 0;            ///< of the part
   int first = 0, count = 0;  ///< its own leaves are [first, first + count), numbers in the tree
+  int independent = 0;       ///< number of independent leaves
   int corrected = 0;         ///< first slot of a corrected leaf; `count`: there is none
   int slot_count = 0;
   std::vector<int> slots;             ///< [count]: own slot of leaf first + k
@@ -51,8 +54,11 @@ struct part_plan {
   /// [own leaves and some of other parts][26]: sources of ghost cells. Sources that are not read
   /// are the sub-grid itself.
   std::vector<ghost_source> sources;
-  std::vector<level_link> restrictions;   ///< of own leaves
-  std::vector<level_link> prolongations;  ///< in order of `fine`
+  std::vector<level_link> restrictions;  ///< of own leaves
+  /// First the *independent* ones, which read no cells of other parts; each group in order of
+  /// `fine`.
+  std::vector<level_link> prolongations;
+  int independent_prolongations = 0;
   std::vector<fine_face> fine_faces;      ///< of own leaves, in order of slots
   std::vector<coarse_face> coarse_faces;  ///< of own leaves, in order of slots
   int face_rows = 0;                      ///< own rows, then received ones

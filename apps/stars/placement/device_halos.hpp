@@ -31,41 +31,54 @@ class device_halos {
                                                 size(h.outgoing_cells, field_set::all))});
   }
 
-  /// Exchanges cells of `state` after the work already submitted to `at`. Completes when later work
-  /// on `at` will find the received cells in `state`.
-  starling::task<> exchange_cells(starling::stream& at, double* state, field_set which) {
-    const auto send = [&, this](std::size_t n) -> std::span<const double> {
+  /// Sends cells of `state`, after the work already submitted to `at`.
+  starling::task<> send_cells(starling::stream& at, const double* state, field_set which) {
+    co_await wait_until_sent();  // the messages' memory is used again
+    for (std::size_t n = 0; n < m_halos.size(); ++n) {
       const halo& h = all()[n];
+      if (h.outgoing_cells == 0) continue;
       starling::buffer<double>& message = m_halos[n].message;
-      if (h.outgoing_cells > 0)
-        submit(at, pack_halo{state, message.data(), m_halos[n].outgoing.data(),
-                             int(h.outgoing.size()), which});
-      return message.span().first(size(h.outgoing_cells, which));
-    };
-    const auto take = [&, this](std::size_t n, const double* message) {
+      submit(at, pack_halo{state, message.data(), m_halos[n].outgoing.data(),
+                           int(h.outgoing.size()), which});
+      m_sent.push_back(m_others->send(n, message.span().first(size(h.outgoing_cells, which)), at));
+    }
+  }
+  /// Receives the cells that other parts have sent. Completes when later work on `at` will find
+  /// them in `state`.
+  starling::task<> receive_cells(starling::stream& at, double* state, field_set which) {
+    const auto expected = [&, this](std::size_t n) { return size(all()[n].incoming_cells, which); };
+    co_await receive(at, expected, [&, this](std::size_t n, const double* message) {
       submit(at, unpack_halo{state, message, m_halos[n].incoming.data(),
                              int(all()[n].incoming.size()), which});
-    };
-    const auto expected = [&, this](std::size_t n) { return size(all()[n].incoming_cells, which); };
-    co_await exchange(at, send, expected, take);
+    });
   }
 
-  /// Does the same with the rows of mean fluxes that other parts need.
+  /// Exchanges the rows of mean fluxes that other parts need, after the work already submitted to
+  /// `at`. Completes when later work on `at` will find the received rows in `means`, and may
+  /// overwrite the sent ones.
   starling::task<> exchange_fluxes(starling::stream& at, starling::buffer<double>& means) {
     const auto rows = [&](int first, int count) {
       return means.span().subspan(std::size_t(first) * face_row, std::size_t(count) * face_row);
     };
-    const auto send = [&, this](std::size_t n) -> std::span<const double> {
-      return rows(all()[n].outgoing_row, all()[n].outgoing_rows);
-    };
-    const auto take = [&, this](std::size_t n, const double* message) {
-      const std::span<double> to = rows(all()[n].incoming_row, all()[n].incoming_rows);
-      at.copy(to, std::span(message, to.size()));
-    };
+    for (std::size_t n = 0; n < m_halos.size(); ++n) {
+      const halo& h = all()[n];
+      if (h.outgoing_rows > 0)
+        m_sent.push_back(m_others->send(n, rows(h.outgoing_row, h.outgoing_rows), at));
+    }
     const auto expected = [&, this](std::size_t n) {
       return std::size_t(all()[n].incoming_rows) * face_row;
     };
-    co_await exchange(at, send, expected, take);
+    co_await receive(at, expected, [&, this](std::size_t n, const double* message) {
+      const std::span<double> to = rows(all()[n].incoming_row, all()[n].incoming_rows);
+      at.copy(to, std::span(message, to.size()));
+    });
+    co_await wait_until_sent();
+  }
+
+  /// Completes when other parts have read all messages.
+  starling::task<> wait_until_sent() {
+    std::vector<starling::channel_wait> sent = std::exchange(m_sent, {});
+    for (starling::channel_wait& s : sent) co_await std::move(s);
   }
 
  private:
@@ -79,26 +92,22 @@ class device_halos {
 
   [[nodiscard]] const std::vector<halo>& all() const { return m_others->mine().halos; }
 
-  /// Exchanges messages: `send(n)` returns the one for halo n, `take(n, data)` submits the use of
-  /// the one from it, which has `expected(n)` numbers. Nobody sends an empty message.
-  template <class Send, class Expected, class Take>
-  starling::task<> exchange(starling::stream& at, Send send, Expected expected, Take take) {
-    std::vector<starling::channel_wait> sent;
+  /// Receives the messages of all halos: `take(n, data)` submits the use of the one of halo n,
+  /// which has `expected(n)` numbers. Nobody sends an empty message.
+  template <class Expected, class Take>
+  starling::task<> receive(starling::stream& at, Expected expected, Take take) {
     std::deque<std::pair<std::size_t, starling::borrow_wait<double>>> coming;
-    for (std::size_t n = 0; n < m_halos.size(); ++n) {
-      const std::span<const double> message = send(n);
-      if (!message.empty()) sent.push_back(m_others->send(n, message, at));
+    for (std::size_t n = 0; n < m_halos.size(); ++n)
       if (expected(n) > 0) coming.emplace_back(n, m_others->borrow(n, expected(n), at));
-    }
     for (auto& [n, wait] : coming) {
       const starling::borrowed<double> lent = co_await std::move(wait);
       take(n, lent.data());
     }
-    for (starling::channel_wait& s : sent) co_await std::move(s);
   }
 
   other_parts* m_others;
   std::vector<on_device> m_halos;
+  std::vector<starling::channel_wait> m_sent;  // messages that may be unread
 };
 
 }  // namespace stars

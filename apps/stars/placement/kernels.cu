@@ -32,6 +32,7 @@ template struct starling::cuda::instantiate<stars::correct_fluxes>;
 template struct starling::cuda::instantiate<stars::mean_fluxes>;
 template struct starling::cuda::instantiate<stars::move_leaves>;
 template struct starling::cuda::instantiate<stars::test_leaves>;
+template struct starling::cuda::instantiate<stars::summarize_tests>;
 template struct starling::cuda::instantiate<stars::scale_speeds>;
 template struct starling::cuda::instantiate<stars::fused_primitives>;
 template struct starling::cuda::instantiate<stars::divergence>;

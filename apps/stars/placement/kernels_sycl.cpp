@@ -32,6 +32,7 @@ template struct starling::sycl::instantiate<stars::correct_fluxes>;
 template struct starling::sycl::instantiate<stars::mean_fluxes>;
 template struct starling::sycl::instantiate<stars::move_leaves>;
 template struct starling::sycl::instantiate<stars::test_leaves>;
+template struct starling::sycl::instantiate<stars::summarize_tests>;
 template struct starling::sycl::instantiate<stars::scale_speeds>;
 template struct starling::sycl::instantiate<stars::fused_primitives>;
 template struct starling::sycl::instantiate<stars::divergence>;

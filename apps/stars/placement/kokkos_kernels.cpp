@@ -32,6 +32,7 @@ template struct starling::kokkos::instantiate<stars::correct_fluxes>;
 template struct starling::kokkos::instantiate<stars::mean_fluxes>;
 template struct starling::kokkos::instantiate<stars::move_leaves>;
 template struct starling::kokkos::instantiate<stars::test_leaves>;
+template struct starling::kokkos::instantiate<stars::summarize_tests>;
 template struct starling::kokkos::instantiate<stars::scale_speeds>;
 template struct starling::kokkos::instantiate<stars::fused_primitives>;
 template struct starling::kokkos::instantiate<stars::divergence>;

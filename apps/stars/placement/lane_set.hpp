@@ -35,7 +35,7 @@ class lane_set {
   /// `first` on; together they are those from `begin` to before `end`.
   template <class Work>
   void in_batches(int begin, int end, Work work) {
-    if (begin == end) return;
+    if (begin >= end) return;
     in_lanes([&] {
       for (int first = begin; first < end; first += m_batch)
         work(lane_of(first), first, std::min(m_batch, end - first));

@@ -10,10 +10,6 @@
 #include <starling/core.hpp>
 #include <starling/device.hpp>
 
-#include "hydro/fused_primitives.hpp"
-#include "hydro/grouped_flux.hpp"
-#include "hydro/line_flux.hpp"
-#include "hydro/slab_reconstruction.hpp"
 #include "hydro/stage.hpp"
 #include "hydro/time_step.hpp"
 #include "hydro/update.hpp"
@@ -25,6 +21,7 @@
 #include "placement/serial.hpp"
 #include "placement/simulation.hpp"
 #include "placement/step.hpp"
+#include "placement/submit_stage.hpp"
 #include "problems/test_leaves.hpp"
 #include "transfer/flux_correction.hpp"
 #include "transfer/ghosts.hpp"
@@ -54,18 +51,19 @@ class resident final : public part_simulation {
                                  : others->mine()),
         m_device(device_for(rt, others)), m_lanes_per_vector(lanes_of(m_device)),
         m_cut(cut_for(how.cut, numerics, m_device)), m_capture(how.capture),
-        m_work(m_cut, numerics.quadrature), m_batch(batch_size(how.aggregate)),
-        m_main(m_device.make_stream()), m_tables(m_device, m_main, m_plan),
+        m_work(m_cut, numerics.quadrature),
+        m_kept(on_host() || m_plan.corrected == count() ? m_plan.corrected : m_plan.independent),
+        m_batch(batch_size(how.aggregate)), m_main(m_device.make_stream()),
+        m_tables(m_device, m_main, m_plan),
         m_halos(m_device, m_main, others), m_states{allocate_state(), allocate_state(),
                                                     allocate_state()},
         m_leaving(allocate(field_count)), m_amount(allocate(field_count)),
         m_speeds(allocate(speed_block)), m_faults(allocate(edge * edge)),
         m_means(
             m_device.allocate<double>(memory_kind::device, lane::size(m_plan.face_rows, face_row))),
-        m_corrected(m_device.allocate<double>(memory_kind::device,
-                                              lane::size(count() - m_plan.corrected, flux_block))),
-        m_partial(m_device.allocate<double>(memory_kind::device, on_host() ? 1024 : 32768)),
-        m_small(m_device.allocate<double>(memory_kind::device, small_size)),
+        m_fluxes(m_device.allocate<double>(memory_kind::device,
+                                           lane::size(count() - m_kept, flux_block))),
+        m_maxima(m_device), m_small(m_device.allocate<double>(memory_kind::device, small_size)),
         m_host(m_device.allocate<double>(memory_kind::pinned, small_size)),
         m_host_amount(m_device.allocate<double>(
             memory_kind::pinned, others == nullptr ? 0 : lane::size(count(), field_count))),
@@ -102,6 +100,7 @@ class resident final : public part_simulation {
       }
     }
     if (first) std::rethrow_exception(first);
+    co_await m_halos.wait_until_sent();
     if (!m_failed) co_await agree_on(0.0);
   }
 
@@ -114,13 +113,15 @@ class resident final : public part_simulation {
     co_await fill_slots();
     const auto n = std::size_t(count());
     auto on_device = apps::upload(m_device, m_main, rules);
+    auto found = m_device.allocate<tested_rows>(memory_kind::device, n, m_main);
     auto flags = m_device.allocate<leaf_flags>(memory_kind::device, n, m_main);
     auto on_host = m_device.allocate<leaf_flags>(memory_kind::pinned, n);
     m_lanes.in_batches(0, count(), [&](lane& l, int first, int batch) {
       submit(m_lanes.stream_of(l), ghosts_from(m_states[0], l, first, batch, false));
-      submit(m_lanes.stream_of(l), test_leaves{l.u.data(), on_device.data(), flags.data() + first,
+      submit(m_lanes.stream_of(l), test_leaves{l.u.data(), on_device.data(), found.data() + first,
                                                int(rules.size()), batch});
     });
+    submit(m_main, summarize_tests{found.data(), flags.data(), count()});
     m_main.copy(on_host, flags);
     co_await m_main.completion();
     std::vector<leaf_flags> in_order;
@@ -183,7 +184,7 @@ class resident final : public part_simulation {
   [[nodiscard]] int batch_size(int wanted) const {
     if (wanted > 0 || on_host()) return std::clamp(wanted, 1, count());
     const double states = 8.0 * (3.0 * compact.block * m_plan.slot_count + speed_block * count() +
-                                 flux_block * (count() - m_plan.corrected));
+                                 flux_block * (count() - m_kept));
     const double room = (double(m_device.properties().memory_bytes) - states) / 2;
     return std::clamp(int(std::min(room / (8.0 * m_work.total()), 4096.0)), 1, count());
   }
@@ -211,8 +212,9 @@ class resident final : public part_simulation {
   starling::task<> fill_slots() {
     if (std::exchange(m_filled, true)) co_return;
     restrict_cells(m_states[0], field_set::all);
-    co_await m_halos.exchange_cells(m_main, m_states[0].data(), field_set::all);
-    prolong_cells(m_states[0], field_set::all);
+    co_await m_halos.send_cells(m_main, m_states[0].data(), field_set::all);
+    co_await m_halos.receive_cells(m_main, m_states[0].data(), field_set::all);
+    prolong_cells(m_states[0], field_set::all, share::all);
   }
 
   /// Returns whether an entry of the step waits for other parts.
@@ -225,39 +227,64 @@ class resident final : public part_simulation {
   /// Does a step. What is between two meetings with other parts, or of one stage, may be a graph.
   starling::task<> run_step() {
     if (m_others == nullptr) {
-      perform(capture_kind::step, 0, [this] {
-        for (std::size_t begin = 0; begin < step_list.size();) begin = run_entries(begin);
-      });
+      perform(capture_kind::step, 0, [this] { run_until(step_list.size(), 0, share::all); });
       co_return;
     }
     for (std::size_t k = 0; k < step_list.size();) {
-      if (meets_others(step_list[k])) {
-        co_await meet(step_list[k++]);
+      const step_entry& entry = step_list[k];
+      if (!meets_others(entry)) {
+        k = run_until(next_meeting(k), k, share::all);
+      } else if (entry.what == operation::exchange_fluxes) {
+        co_await m_halos.exchange_fluxes(m_main, m_means);
+        ++k;
+      } else if (entry.what == operation::choose_time_step) {
+        co_await agree_on_time_step();
+        ++k;
       } else {
-        k = run_entries(k);
+        k = co_await exchange_cells(k);
       }
     }
   }
-  /// Runs the entries from `begin` on up to the next meeting or stage. Returns where that is.
-  std::size_t run_entries(std::size_t begin) {
-    std::size_t end = begin;
-    while (end < step_list.size() && !meets_others(step_list[end]) &&
-           step_list[end].stage == step_list[begin].stage)
-      ++end;
-    perform(capture_kind::stage, begin, [this, begin, end] {
-      if (begin == 0)
-        m_main.copy(part(m_small, clock_at, clock_entry::count),
-                    part(m_host, clock_at, clock_entry::count));
-      for (std::size_t k = begin; k < end; ++k) run(step_list[k]);
-    });
+  /// Exchanges cells, and meanwhile runs the next entries for independent sub-grids. Returns the
+  /// next meeting.
+  starling::task<std::size_t> exchange_cells(std::size_t k) {
+    const step_entry& entry = step_list[k];
+    double* const state = after(entry.stage).data();
+    const std::size_t next = next_meeting(k + 1);
+    co_await m_halos.send_cells(m_main, state, entry.fields);
+    std::size_t shared = k + 1;
+    while (shared < next && is_shared(step_list[shared].what)) ++shared;
+    run_until(shared, k + 1, share::independent);
+    co_await m_halos.receive_cells(m_main, state, entry.fields);
+    co_return run_until(next, k + 1, share::remaining);
+  }
+  [[nodiscard]] std::size_t next_meeting(std::size_t k) const {
+    while (k < step_list.size() && !meets_others(step_list[k])) ++k;
+    return k;
+  }
+
+  /// Runs the entries from `begin` to before `end`, stage by stage. Returns `end`.
+  std::size_t run_until(std::size_t end, std::size_t begin, share which) {
+    while (begin < end) {
+      std::size_t next = begin;
+      while (next < end && step_list[next].stage == step_list[begin].stage) ++next;
+      const std::size_t number = begin + (which == share::independent ? step_list.size() : 0);
+      perform(capture_kind::stage, number, [=, this] {
+        if (begin == 0)
+          m_main.copy(part(m_small, clock_at, clock_entry::count),
+                      part(m_host, clock_at, clock_entry::count));
+        for (std::size_t k = begin; k < next; ++k) run(step_list[k], which);
+      });
+      begin = next;
+    }
     return end;
   }
 
-  void run(const step_entry& entry) {
+  void run(const step_entry& entry, share which) {
     const int stage = entry.stage;
     switch (entry.what) {
       case operation::find_fluxes:
-        return find_fluxes(stage);
+        return find_fluxes(stage, which);
       case operation::correct_fluxes:
         return correct(stage);
       case operation::choose_time_step:
@@ -268,9 +295,9 @@ class resident final : public part_simulation {
       case operation::restrict_cells:
         return restrict_cells(after(stage), entry.fields);
       case operation::prolong_cells:
-        return prolong_cells(after(stage), entry.fields);
+        return prolong_cells(after(stage), entry.fields, which);
       case operation::synchronize_tracer:
-        return synchronize_tracer();
+        return synchronize_tracer(which);
       case operation::end_step:
         return close_step();
       case operation::exchange_fluxes:
@@ -278,22 +305,12 @@ class resident final : public part_simulation {
         return;  // there are no other parts
     }
   }
-  starling::task<> meet(step_entry entry) {
-    if (entry.what == operation::exchange_fluxes) {
-      co_await m_halos.exchange_fluxes(m_main, m_means);
-    } else if (entry.what == operation::exchange_cells) {
-      co_await m_halos.exchange_cells(m_main, after(entry.stage).data(), entry.fields);
-    } else {
-      co_await agree_on_time_step();
-    }
-  }
-
   void find_fastest() {
     const index_type speeds = index_type{count()} * speed_block;
     if (!m_state.grid.is_uniform())
       submit(m_main,
              scale_speeds{m_speeds.data(), m_tables.frames.data(), m_state.grid.dx(), count()});
-    find_max(m_speeds.data(), speeds, small(clock_at + clock_entry::fastest));
+    m_maxima.find(m_main, m_speeds.data(), speeds, small(clock_at + clock_entry::fastest));
   }
   void choose_time_step() {
     submit(m_main, time_step{small(clock_at + clock_entry::fastest), small(clock_at), 1,
@@ -381,27 +398,28 @@ class resident final : public part_simulation {
   [[nodiscard]] array& before(int stage) { return m_states[std::size_t(stage)]; }
   [[nodiscard]] array& after(int stage) { return m_states[stage == 1 ? 2 : 1]; }
 
-  /// Submits ghosts and the five kernels, for corrected sub-grids into memory of their own. For
-  /// all others the fluxes are final, and the rates follow.
-  void find_fluxes(int stage) {
-    const int corrected = m_plan.corrected;
-    m_lanes.in_batches(0, corrected, [this, stage](lane& l, int first, int n) {
+  /// Submits ghosts and the five kernels. Where fluxes are final, the rates follow at once; the
+  /// fluxes of other sub-grids are kept.
+  void find_fluxes(int stage, share which) {
+    const auto [begin, end] = range_of(which, m_plan.independent, count());
+    m_lanes.in_batches(begin, std::min(end, m_kept), [this, stage](lane& l, int first, int n) {
       find_fluxes(l, stage, first, n, l.fluxes.data());
       find_rates(l, stage, first, n, l.fluxes.data());
     });
-    m_lanes.in_batches(corrected, count(), [this, stage](lane& l, int first, int n) {
-      find_fluxes(l, stage, first, n, corrected_fluxes(first));
+    m_lanes.in_batches(std::max(begin, m_kept), end, [this, stage](lane& l, int first, int n) {
+      find_fluxes(l, stage, first, n, kept_fluxes(first));
     });
   }
-  [[nodiscard]] double* corrected_fluxes(int first) {
-    return m_corrected.data() + index_type{first - m_plan.corrected} * flux_block;
+  [[nodiscard]] double* kept_fluxes(int first) {
+    return m_fluxes.data() + index_type{first - m_kept} * flux_block;
   }
   void find_fluxes(lane& l, int stage, int first, int n, double* fluxes) {
     double* speeds = m_speeds.data() + index_type{first} * speed_block;
     const stage_kernels k = make_stage(
         {l.u.data(), l.u.data(), l.pressure.data(), l.jump.data(), l.points.data(), fluxes, speeds},
         m_tables.frames.data() + first, n, m_scheme, m_lanes_per_vector);
-    submit_kernels(m_lanes.stream_of(l), ghosts_from(before(stage), l, first, n, false), k);
+    submit_stage(m_lanes.stream_of(l), ghosts_from(before(stage), l, first, n, false), k, m_cut,
+                 m_scheme.quadrature);
     const auto faces = m_plan.fine_faces_of(first, n);
     if (faces.empty()) return;
     submit(m_lanes.stream_of(l),
@@ -422,13 +440,11 @@ class resident final : public part_simulation {
     if (stage > 0) update_state(queue, stage, first, n, rate);
   }
   void correct(int stage) {
-    if (m_plan.corrected == count()) return;
-    if (!m_scheme.error.fluxes_uncorrected)
-      submit(m_main,
-             correct_fluxes{m_corrected.data(), m_means.data(), m_tables.coarse_faces.data(),
-                            m_plan.corrected, int(m_tables.coarse_faces.size())});
-    m_lanes.in_batches(m_plan.corrected, count(), [this, stage](lane& l, int first, int n) {
-      find_rates(l, stage, first, n, corrected_fluxes(first));
+    if (!m_scheme.error.fluxes_uncorrected && m_plan.corrected < count())
+      submit(m_main, correct_fluxes{m_fluxes.data(), m_means.data(), m_tables.coarse_faces.data(),
+                                    m_kept, int(m_tables.coarse_faces.size())});
+    m_lanes.in_batches(m_kept, count(), [this, stage](lane& l, int first, int n) {
+      find_rates(l, stage, first, n, kept_fluxes(first));
     });
   }
 
@@ -439,12 +455,13 @@ class resident final : public part_simulation {
                  restriction{u.data(), u.data(), m_tables.restrictions.data() + first, n, fields});
         });
   }
-  void prolong_cells(array& u, field_set fields) {
-    m_lanes.in_shares(int(m_plan.prolongations.size()),
-                      [&](starling::stream& queue, int first, int n) {
-                        submit(queue, prolong(u, m_tables.prolongations.data() + first, n, u,
-                                              theta_of_ghosts, fields == field_set::energy));
-                      });
+  void prolong_cells(array& u, field_set fields, share which) {
+    const auto [begin, end] =
+        range_of(which, m_plan.independent_prolongations, int(m_plan.prolongations.size()));
+    const level_link* links = m_tables.prolongations.data() + begin;
+    m_lanes.in_shares(end - begin, [&](starling::stream& queue, int first, int n) {
+      submit(queue, prolong(u, links + first, n, u, theta_of_ghosts, fields == field_set::energy));
+    });
   }
   [[nodiscard]] prolongation prolong(const array& from, const level_link* links, int n, array& to,
                                      double theta, bool energy_only) const {
@@ -458,24 +475,6 @@ class resident final : public part_simulation {
                         sweep_lanes(),
                         energy_only,
                         m_scheme.weight()};
-  }
-
-  void submit_kernels(starling::stream& queue, const ghost_fill& ghosts, const stage_kernels& k) {
-    if (m_cut == kernel_cut::fused) {
-      submit(queue, fused_primitives{ghosts, k.pressure, k.prepare});
-      if (m_scheme.quadrature == quadrature_kind::centre)
-        return submit(queue, line_flux{k.jump, k.points, k.fluxes});
-      submit(queue, slab_reconstruction{k.points, k.jump});
-    } else {
-      submit(queue, ghosts);
-      submit(queue, k.pressure);
-      if (m_cut == kernel_cut::plain) submit(queue, k.jump);
-      submit(queue, k.prepare);
-      if (m_cut == kernel_cut::grouped)
-        return submit(queue, grouped_flux{k.jump, k.points, k.fluxes});
-      submit(queue, k.points);
-    }
-    submit(queue, k.fluxes);
   }
 
   /// Submits the update of n sub-grids, floors, and the search for faults.
@@ -505,18 +504,13 @@ class resident final : public part_simulation {
   /// Reduces the faults of a stage to the first one. After a fault `find_fault` does not run, so
   /// that later stages repeat it.
   void gather_faults(int stage) {
-    find_max(m_faults.data(), index_type{count()} * edge * edge,
-             small(clock_at + clock_entry::fault + stage));
+    m_maxima.find(m_main, m_faults.data(), index_type{count()} * edge * edge,
+                  small(clock_at + clock_entry::fault + stage));
   }
 
-  void find_max(const double* values, index_type size, double* most) {
-    const auto width = int(m_partial.size());
-    submit(m_main, reduce_max{values, m_partial.data(), size, width});
-    submit(m_main, group_max{m_partial.data(), most, width});
-  }
-
-  void synchronize_tracer() {
-    m_lanes.in_batches(0, count(), [this](lane& l, int first, int n) {
+  void synchronize_tracer(share which) {
+    const auto [begin, end] = range_of(which, m_plan.independent, count());
+    m_lanes.in_batches(begin, end, [this](lane& l, int first, int n) {
       array& u = after(last_stage);
       submit(m_lanes.stream_of(l), ghosts_from(u, l, first, n, true));
       submit_unless_fault(m_lanes.stream_of(l),
@@ -566,6 +560,7 @@ class resident final : public part_simulation {
   kernel_cut m_cut;
   capture_kind m_capture;
   work_sizes m_work;
+  int m_kept;  // slot of the first sub-grid whose fluxes are kept
   int m_batch;
   starling::stream m_main;
   device_tables m_tables;
@@ -573,10 +568,10 @@ class resident final : public part_simulation {
   // At the start of a step; after its first, then its last stage; after its second stage.
   std::array<array, 3> m_states;
   array m_leaving, m_amount, m_speeds, m_faults;
-  array m_means;      // fluxes through faces between levels
-  array m_corrected;  // fluxes of corrected sub-grids
-  array m_partial;    // maxima of a reduction
-  array m_small;      // on the device; m_host has its copy
+  array m_means;   // fluxes through faces between levels
+  array m_fluxes;  // of the sub-grids from m_kept on
+  max_finder m_maxima;
+  array m_small;  // on the device; m_host has its copy
   array m_host;
   array m_host_amount;    // of the last step, if there are other parts
   bool m_filled = false;  // slots of other levels and parts
@@ -584,7 +579,8 @@ class resident final : public part_simulation {
   bool m_failed = false;
   std::optional<fault> m_fault;
   lane_set m_lanes;
-  std::array<std::array<starling::graph, step_list.size()>, 2> m_graphs;
+  // By parity of the step and first entry; those of independent sub-grids last.
+  std::array<std::array<starling::graph, 2 * step_list.size()>, 2> m_graphs;
 };
 
 }  // namespace

@@ -8,7 +8,9 @@
 #include <starling/device.hpp>
 
 #include "common/upload.hpp"
+#include "hydro/time_step.hpp"
 #include "mesh/part_plan.hpp"
+#include "placement/launch.hpp"
 #include "placement/simulation.hpp"
 
 namespace stars {
@@ -48,6 +50,24 @@ struct lane {
 
   starling::stream stream;
   device_array u, pressure, jump, points, fluxes, rate;
+};
+
+/// Finds maxima of arrays, one after the other.
+class max_finder {
+ public:
+  explicit max_finder(starling::device& where)
+      : m_partial(where.allocate<double>(starling::memory_kind::device,
+                                         on_processor(where) ? 1024 : 32768)) {}
+
+  /// Submits the search: `*most` is the largest of `size` values.
+  void find(starling::stream& at, const double* values, index_type size, double* most) {
+    const auto width = int(m_partial.size());
+    submit(at, reduce_max{values, m_partial.data(), size, width});
+    submit(at, group_max{m_partial.data(), most, width});
+  }
+
+ private:
+  device_array m_partial;
 };
 
 /// The tables of a part, for kernels. Uploaded in the order of a stream.

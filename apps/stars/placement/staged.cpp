@@ -21,7 +21,7 @@
 #include "placement/simulation.hpp"
 #include "placement/step.hpp"
 #include "placement/workspaces.hpp"
-#include "problems/test_leaves.hpp"
+#include "problems/test_one.hpp"
 #include "transfer/flux_correction.hpp"
 #include "transfer/ghosts.hpp"
 #include "transfer/moves.hpp"
@@ -326,7 +326,7 @@ class staged final : public part_simulation {
   starling::task<> test_leaf(int n, std::span<const refinement_rule> rules, leaf_flags* flags) {
     std::vector<double> u(ghosted.block);
     run_loop(ghosts_into(u.data(), m_states[0].data(), n));
-    run_loop(test_leaves{u.data(), rules.data(), flags, int(rules.size()), 1});
+    *flags = test_one(u.data(), rules);
     co_return;
   }
   /// Makes leaves of the next tree from own ones.

@@ -34,6 +34,25 @@ struct step_entry {
 
 inline constexpr int last_stage = stage_count - 1;
 
+/// The items for which an operation is done at a time: sub-grids, or prolongations. The independent
+/// ones, which come first, need no cells of other parts.
+enum class share : std::uint8_t { all, independent, remaining };
+
+/// Returns whether an operation may be done for the independent sub-grids first.
+constexpr bool is_shared(operation what) {
+  return what == operation::prolong_cells || what == operation::find_fluxes ||
+         what == operation::synchronize_tracer;
+}
+
+/// A run of items from `begin` to before `end`.
+struct item_range {
+  int begin, end;
+};
+/// Returns the items of a share.
+constexpr item_range range_of(share of, int independent, int all) {
+  return {of == share::remaining ? independent : 0, of == share::independent ? independent : all};
+}
+
 /// The operations of a step in their order.
 inline constexpr auto step_list = [] {
   std::array<step_entry, 7 * stage_count + 6> list{};

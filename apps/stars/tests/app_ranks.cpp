@@ -89,15 +89,13 @@ class ranks : public testing::TestWithParam<ranks_case> {
   }
 
  private:
-  static starling::task<> advance_all(simulation& sim, int steps) {
-    for (int i = 0; i < steps; ++i) co_await sim.step(no_limit);
-    co_await sim.finish();
-  }
   static starling::task<int> lead(starling::runtime& rt, by_files& files, const snapshot& first,
                                   const settings& s, int steps, end& got) {
     const auto sim = co_await files.make_across_ranks(rt, first, s);
+    const step_request all{steps, first.time, no_limit, true};
     try {
-      co_await advance_all(*sim, steps);
+      const step_progress done = co_await sim->advance(all);
+      EXPECT_EQ(done.steps, steps);
     } catch (const unphysical_state& e) {
       got.fault = e;
     }

@@ -10,6 +10,7 @@
 #include <starling/device.hpp>
 
 #include "common/tests/backends.hpp"
+#include "driver/adaptive.hpp"
 #include "driver/regrid.hpp"
 #include "mesh/regrid_plan.hpp"
 #include "placement/serial.hpp"
@@ -329,6 +330,20 @@ TEST(simulation, does_not_step_beyond_the_limit) {
   const auto sim = make_staged(rt, first, scheme_for(first));
   EXPECT_EQ(rt.sync_wait(sim->step(1e-5)), 1e-5);
   rt.sync_wait(sim->finish());
+}
+
+TEST(simulation, does_several_steps_up_to_the_stop_time) {
+  const snapshot first = make_blast(1);
+  const double after_two = serial(first, scheme_for(first), 2).time;
+  const double after_three = serial(first, scheme_for(first), 3).time;
+  const double stop = (after_two + after_three) / 2;
+  starling::runtime rt(options_for(2, "word"));
+  for (const long most : {2L, 8L}) {
+    const auto sim = make_staged(rt, first, scheme_for(first));
+    const step_progress done = rt.sync_wait(do_steps(*sim, {most, first.time, stop, true}));
+    EXPECT_EQ(done.steps, most == 2 ? 2 : 3);
+    EXPECT_EQ(done.time, most == 2 ? after_two : stop);
+  }
 }
 
 TEST(simulation, of_a_wrong_ghost_direction_differs_from_the_serial_bits) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "kernel/loop.hpp"
+#include "mesh/part_order.hpp"
 #include "tests/mesh_support.hpp"
 #include "transfer/flux_correction.hpp"
 #include "transfer/ghosts.hpp"
@@ -71,6 +72,27 @@ TEST_P(parts, have_their_corrected_leaves_last) {
     if (!corrected.empty()) {
       EXPECT_EQ(*corrected.begin(), p.corrected);
     }
+  }
+}
+
+/// Independent leaves and prolongations read nothing that other parts send; all others do, or are
+/// corrected.
+TEST_P(parts, have_their_independent_leaves_first) {
+  for (const part_plan& p : all()) {
+    const part_order order(p);
+    const auto waits = [&](int fill) {
+      return fill >= order.received(0) ||
+             (fill >= order.prolongation(p.independent_prolongations) && fill < order.received(0));
+    };
+    const auto reads_what_waits = [&](int fill) {
+      return std::ranges::any_of(order.reads(fill), waits);
+    };
+    for (int n = 0; n < p.corrected; ++n)
+      EXPECT_EQ(reads_what_waits(order.leaf(n)), n >= p.independent) << "slot " << n;
+    for (int k = 0; k < int(p.prolongations.size()); ++k)
+      EXPECT_EQ(reads_what_waits(order.prolongation(k)), k >= p.independent_prolongations)
+          << "prolongation " << k;
+    EXPECT_TRUE(c.parts > 1 || p.independent == p.corrected);
   }
 }
 

@@ -2,16 +2,14 @@
 // Refinement rules: what they measure, how they are combined, and the expressions for them.
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "driver/regrid.hpp"
-#include "kernel/loop.hpp"
 #include "problems/problems.hpp"
 #include "problems/refinement_expression.hpp"
-#include "problems/test_leaves.hpp"
+#include "problems/test_one.hpp"
 
 namespace stars::test {
 namespace {
@@ -99,10 +97,7 @@ std::vector<double> slope(int f, double base, double step) {
 
 bool refined(const char* text, const std::vector<double>& u) {
   const rules_type rules = parse_refinement(text);
-  leaf_flags flags;
-  run_loop(test_leaves{u.data(), rules.data(), &flags, int(rules.size()), 1});
-  return std::any_of(std::begin(flags.band), std::end(flags.band),
-                     [](std::uint8_t row) { return row != 0; });
+  return test_one(u.data(), rules).has(leaf_flags::in_band);
 }
 
 TEST(refinement_rules, measure_values_and_differences) {

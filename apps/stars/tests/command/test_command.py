@@ -312,6 +312,16 @@ def test_plots_may_be_vtkhdf_files(tmp_path):
     assert (tmp_path / "unphysical.vtkhdf").exists()
 
 
+def test_files_are_written_after_the_steps_that_are_due(tmp_path):
+    stars("--level", 1, "--min-level", 0, "--steps", 13, "--plot-every", 3, "--restart-every", 4,
+          "-o", tmp_path)
+    steps = {kind: sorted(int(f.name[len(kind):len(kind) + 5]) for f in tmp_path.glob(f"{kind}*"))
+             for kind in ("plt", "restart")}
+    assert steps["plt"] == [0, 3, 6, 9, 12, 13]
+    if steps["restart"]:  # built with HDF5
+        assert steps["restart"] == [4, 8, 12, 13]
+
+
 def test_output_without_a_reader_is_an_error(tmp_path):
     command = [STARS, "--backend", "host", "--level", "0", "--steps", "1", "-o", str(tmp_path)]
     with open("/dev/full", "w") as full:
