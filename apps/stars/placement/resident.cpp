@@ -75,7 +75,6 @@ class resident final : public part_simulation {
     m_host.data()[clock_entry::time] = m_state.time;
     m_host.data()[clock_entry::stop] = m_state.time + longest;
     std::fill_n(m_host.data() + clock_entry::fault, stage_count, 0.0);
-    if (m_fault) co_await agree_on(0.0);
     co_await fill_slots();
     co_await run_step();
     co_await m_main.completion();
@@ -85,7 +84,7 @@ class resident final : public part_simulation {
     m_state.time += dt;
     m_state.step += 1;
     m_outflow_pending = m_others != nullptr;
-    if (m_others == nullptr && m_fault) fail();  // otherwise all parts get it in their next `agree`
+    if (m_others == nullptr && m_fault) fail();  // else in the next step, as all parts agree there
     co_return dt;
   }
 

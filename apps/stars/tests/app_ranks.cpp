@@ -167,6 +167,18 @@ TEST_P(ranks, fail_as_the_serial_driver_does_wherever_the_cell_is) {
   }
 }
 
+/// Also while other ranks wait for mean fluxes of the rank that has found the cell.
+TEST_P(ranks, fail_on_several_levels_as_the_serial_driver_does) {
+  const snapshot& first = runs_on_levels().front().first;
+  const int leaves = first.grid.subgrid_count();
+  for (const int subgrid : {0, leaves / 2, leaves - 1}) {
+    snapshot bad = first;
+    for (const int f : {field::rho, field::species})
+      bad.data[bad.index(subgrid, f, {3, 5, 7})] = -1.0;
+    expect_the_serial_failure(bad, scheme_for(bad), 2);
+  }
+}
+
 TEST_P(ranks, fail_in_a_later_step_as_the_serial_driver_does) {
   const snapshot first = rarefied();
   const serial_end expected = serial_failure(first, scheme_for(first), 10);
