@@ -111,11 +111,11 @@ due_after due(const settings& s, const rebalance_schedule& balance, long step) {
           may_rebalance(s) && balance.is_due(step)};
 }
 
-/// Returns the steps up to the next one after which something is due: a few at most, as progress is
-/// shown after them.
+/// Returns the steps up to the next one after which something is due: on several ranks at most 8,
+/// so that progress is shown often; on one rank one, as no call of other ranks is saved.
 step_request next_steps(const settings& s, const rebalance_schedule& balance, const snapshot& now,
                         bool first) {
-  constexpr long most = 8;
+  const long most = starling::rank_count() > 1 ? 8 : 1;
   const double stop = s.stop_time > 0 ? s.stop_time : std::numeric_limits<double>::infinity();
   step_request wanted{1, now.time, stop, false};
   const auto ends_at = [&](long step) {
@@ -148,11 +148,12 @@ starling::task<> advance(const settings& s, adaptive_simulation& sim, run_result
     if (!wanted.is_waited && !ends) continue;
     if (!wanted.is_waited) co_await sim.finish();
     (first ? r.first_step_s : r.later_steps_s) += seconds(steady_clock::now() - begin).count();
+    if (ends) break;
     const due_after now_due = due(s, balance, now.step);
     // Before files are written, so that a run that continues from them has the same trees.
-    if (now_due.regrids && !ends) co_await regrid(s, sim, r);
-    if (now_due.rebalances && !ends) balance.done(now.step, co_await sim.rebalance());
-    if (now_due.writes && !ends) co_await write_due(s, sim, now.step);
+    if (now_due.regrids) co_await regrid(s, sim, r);
+    if (now_due.rebalances) balance.done(now.step, co_await sim.rebalance());
+    if (now_due.writes) co_await write_due(s, sim, now.step);
     begin = steady_clock::now();
   }
   r.last = co_await sim.header();

@@ -112,7 +112,7 @@ task<step_progress> do_steps(simulation& at, step_request wanted) {
     done.time = done.dt == left ? wanted.stop : done.time + done.dt;
     done.steps += 1;
   } while (done.steps < wanted.most && done.time < wanted.stop && done.dt != 0.0);
-  if (wanted.is_waited) co_await at.finish();
+  if (wanted.is_waited && done.dt != 0.0) co_await at.finish();
   co_return done;
 }
 

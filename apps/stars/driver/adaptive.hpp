@@ -24,7 +24,7 @@ struct step_request {
   long most;       ///< number of steps, at least one
   double time;     ///< of the present state
   double stop;     ///< the steps end exactly at this time if they get there; infinity: no limit
-  bool is_waited;  ///< `finish` is called after the last step
+  bool is_waited;  ///< `finish` is called after the last step, unless that has length 0
 };
 /// The steps that were done. None follows after one of length 0.
 struct step_progress {

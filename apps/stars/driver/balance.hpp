@@ -55,8 +55,6 @@ class rebalance_schedule {
       : m_interval(interval), m_wait(interval), m_next(first_step + interval) {}
 
   [[nodiscard]] bool is_due(long step) const { return step >= m_next; }
-  /// Returns the step after which it is due.
-  [[nodiscard]] long next() const { return m_next; }
   /// Called when it was due at `step`. `moved`: leaves were moved.
   void done(long step, bool moved) {
     m_wait = moved ? m_interval : std::min(2 * m_wait, 64 * m_interval);

@@ -129,7 +129,7 @@ class part : public starling::chare<part>, private other_parts {
   /// Does the refinement tests of the part's leaves by the rules of the problem. `done` is called
   /// with those of all parts. An error ends the run, since other parts wait for ghost cells.
   starling::task<> test(starling::callback<division_of_parts> done);
-  /// Does a step. `done` is called when all parts have done it. An error other than a fault ends
+  /// Does steps. `done` is called when all parts have done them. An error other than a fault ends
   /// the run.
   starling::task<> advance(step_request wanted, starling::callback<part_outcome> done);
   starling::task<> finish(starling::callback<part_outcome> done);

@@ -28,7 +28,7 @@ struct leaf_flags {
 
   [[nodiscard]] constexpr bool has(int n) const { return (bits >> n & 1) != 0; }
   constexpr void set(int n, bool value) {
-    bits = static_cast<std::uint16_t>(bits | unsigned{value} << n);
+    bits = static_cast<std::uint16_t>((bits & ~(1u << n)) | unsigned{value} << n);
   }
 };
 

@@ -34,10 +34,11 @@ struct halo {
 
 /// A part of the domain: a run of consecutive leaves of a tree, and its tables. It is a
 /// `transfer_plan` in slots of its own, with what other parts send:
-/// - own leaves: first the *independent* ones, whose fluxes need nothing of other sub-grids' fluxes
-///   and of other parts; then those whose ghosts come, also by way of prolongations, from cells of
-///   other parts; last the *corrected* ones, which have faces between levels on their coarse side.
-///   Each group is in the order of the tree;
+/// - own leaves: first the *independent* ones, which need neither cells of other parts nor fluxes
+/// of
+///   other sub-grids; then those that read cells of other parts, also by way of prolongations; last
+///   the *corrected* ones, which have faces between levels on their coarse side. Each group is in
+///   the order of the tree;
 /// - leaves of other parts: first those whose `sources` prolongations need;
 /// - restricted slots: a part restricts its own leaves; other octants are received;
 /// - prolonged slots: a part prolongs all those that its leaves read.

@@ -55,7 +55,7 @@ class device_halos {
 
   /// Exchanges the rows of mean fluxes that other parts need, after the work already submitted to
   /// `at`. Completes when later work on `at` will find the received rows in `means`, and may
-  /// overwrite the sent ones.
+  /// overwrite the sent ones. Also waits until sent cells have been read.
   starling::task<> exchange_fluxes(starling::stream& at, starling::buffer<double>& means) {
     const auto rows = [&](int first, int count) {
       return means.span().subspan(std::size_t(first) * face_row, std::size_t(count) * face_row);
@@ -77,8 +77,11 @@ class device_halos {
 
   /// Completes when other parts have read all messages.
   starling::task<> wait_until_sent() {
-    std::vector<starling::channel_wait> sent = std::exchange(m_sent, {});
-    for (starling::channel_wait& s : sent) co_await std::move(s);
+    while (!m_sent.empty()) {
+      starling::channel_wait one = std::move(m_sent.back());
+      m_sent.pop_back();
+      co_await std::move(one);
+    }
   }
 
  private:

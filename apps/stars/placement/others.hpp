@@ -70,7 +70,8 @@ class other_parts {
   [[nodiscard]] virtual starling::future<> send(std::size_t n, std::span<const double> message) = 0;
   /// Receives the next message of `mine().halos[n]` into host memory.
   [[nodiscard]] virtual starling::future<> receive(std::size_t n, std::span<double> message) = 0;
-  /// Do the same in the order of a stream, for memory of its device.
+  /// Do the same in the order of a stream, for memory of its device; messages of one halo may be
+  /// sent before earlier ones are complete.
   [[nodiscard]] virtual starling::channel_wait send(std::size_t n, std::span<const double> message,
                                                     starling::stream& at) = 0;
   [[nodiscard]] virtual starling::borrow_wait<double> borrow(std::size_t n, std::size_t size,

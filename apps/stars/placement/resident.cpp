@@ -51,8 +51,7 @@ class resident final : public part_simulation {
                                  : others->mine()),
         m_device(device_for(rt, others)), m_lanes_per_vector(lanes_of(m_device)),
         m_cut(cut_for(how.cut, numerics, m_device)), m_capture(how.capture),
-        m_work(m_cut, numerics.quadrature),
-        m_kept(on_host() || m_plan.corrected == count() ? m_plan.corrected : m_plan.independent),
+        m_work(m_cut, numerics.quadrature), m_kept(first_kept()),
         m_batch(batch_size(how.aggregate)), m_main(m_device.make_stream()),
         m_tables(m_device, m_main, m_plan),
         m_halos(m_device, m_main, others), m_states{allocate_state(), allocate_state(),
@@ -84,7 +83,7 @@ class resident final : public part_simulation {
     m_state.time += dt;
     m_state.step += 1;
     m_outflow_pending = m_others != nullptr;
-    if (m_others == nullptr && m_fault) fail();  // else in the next step, as all parts agree there
+    if (m_others == nullptr && m_fault) fail();  // else in the next step or `finish`
     co_return dt;
   }
 
@@ -98,7 +97,7 @@ class resident final : public part_simulation {
         if (!first) first = std::current_exception();
       }
     }
-    if (first) std::rethrow_exception(first);
+    if (first) std::rethrow_exception(first);  // ends the run: other parts may not answer
     co_await m_halos.wait_until_sent();
     if (!m_failed) co_await agree_on(0.0);
   }
@@ -194,6 +193,12 @@ class resident final : public part_simulation {
     return std::min(std::size_t((count() + m_batch - 1) / m_batch), m_device.pool().size());
   }
 
+  /// Returns the first sub-grid whose fluxes are kept until all are corrected. On a GPU one launch
+  /// for few sub-grids that wait for other parts would cost more than this memory.
+  [[nodiscard]] int first_kept() const {
+    const bool keeps = !on_host() || m_how.keeps_fluxes;
+    return keeps && m_plan.corrected < count() ? m_plan.independent : m_plan.corrected;
+  }
   [[nodiscard]] bool on_host() const { return on_processor(m_device); }
 
   /// Runs `work`, which submits operations. If this `kind` of work is to be captured, launches it
@@ -214,6 +219,7 @@ class resident final : public part_simulation {
     co_await m_halos.send_cells(m_main, m_states[0].data(), field_set::all);
     co_await m_halos.receive_cells(m_main, m_states[0].data(), field_set::all);
     prolong_cells(m_states[0], field_set::all, share::all);
+    co_await m_halos.wait_until_sent();
   }
 
   /// Returns whether an entry of the step waits for other parts.

@@ -114,6 +114,7 @@ struct resident_options {
   int aggregate = 0;  ///< sub-grids in one launch; 0: depends on the device
   capture_kind capture = capture_kind::none;
   kernel_cut cut = kernel_cut::automatic;
+  bool keeps_fluxes = false;  ///< of all but independent sub-grids, also on a host: for tests
 };
 
 /// Returns the cut of a run on a device: `wanted`, or the device's default for `automatic`.

@@ -34,8 +34,8 @@ struct step_entry {
 
 inline constexpr int last_stage = stage_count - 1;
 
-/// The items for which an operation is done at a time: sub-grids, or prolongations. The independent
-/// ones, which come first, need no cells of other parts.
+/// The sub-grids or prolongations that one call of an operation handles. The independent ones,
+/// which come first, need no cells of other parts.
 enum class share : std::uint8_t { all, independent, remaining };
 
 /// Returns whether an operation may be done for the independent sub-grids first.

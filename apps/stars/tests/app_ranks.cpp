@@ -27,6 +27,7 @@ struct ranks_case {
   const char* name = "";
   int aggregate = 0;
   capture_kind capture = capture_kind::none;
+  bool keeps_fluxes = false;
 };
 std::ostream& operator<<(std::ostream& out, const ranks_case& c) { return out << c.name; }
 std::string name_of(const testing::TestParamInfo<ranks_case>& info) {
@@ -43,6 +44,7 @@ settings settings_for(const ranks_case& c, const scheme& numerics) {
   s.staged.streams = 3;
   s.resident.aggregate = c.aggregate;
   s.resident.capture = c.capture;
+  s.resident.keeps_fluxes = c.keeps_fluxes;
   return s;
 }
 
@@ -207,22 +209,36 @@ INSTANTIATE_TEST_SUITE_P(
                     ranks_case{2, 2, residency::staged, "_aggregated", 3},
                     ranks_case{1, 2, residency::resident}, ranks_case{2, 2, residency::resident},
                     ranks_case{5, 1, residency::resident}, ranks_case{8, 1, residency::resident},
-                    ranks_case{2, 1, residency::resident, "_graphs", 2, capture_kind::stage}),
+                    ranks_case{2, 1, residency::resident, "_graphs", 2, capture_kind::stage},
+                    ranks_case{2, 2, residency::resident, "_kept", 0, capture_kind::none, true},
+                    ranks_case{3, 1, residency::resident, "_kept", 0, capture_kind::none, true}),
     name_of);
 
 class larger_domains : public ranks {};
 
-/// Some sub-grids wait for no other rank and run ahead.
 TEST_P(larger_domains, give_the_serial_bits) {
   snapshot first = make_blast(2);
   first.boundary = boundary_kind::periodic;
   expect_the_serial_bits(first, 2);
 }
 
-INSTANTIATE_TEST_SUITE_P(of, larger_domains,
-                         testing::Values(ranks_case{4, 1, residency::staged},
-                                         ranks_case{4, 1, residency::resident}),
-                         name_of);
+/// Some sub-grids wait for no other rank and run ahead.
+TEST_P(larger_domains, with_independent_sub_grids_give_the_serial_bits) {
+  const snapshot first = make_blast(2);
+  const transfer_plan whole = plan_transfers(first.grid, first.boundary);
+  const part_plan part =
+      plan_part(whole, equal_parts(first.grid.subgrid_count(), GetParam().ranks), 0);
+  ASSERT_GT(part.independent, 0);
+  ASSERT_LT(part.independent, part.count);
+  expect_the_serial_bits(first, 2);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    of, larger_domains,
+    testing::Values(ranks_case{4, 1, residency::staged}, ranks_case{4, 1, residency::resident},
+                    ranks_case{2, 2, residency::resident, "_lanes", 3},
+                    ranks_case{2, 1, residency::resident, "_graphs", 0, capture_kind::stage}),
+    name_of);
 
 TEST(rank_count, is_at_most_the_number_of_sub_grids) {
   EXPECT_NO_THROW(require_sub_grids(mesh{1}, 8));
