@@ -76,10 +76,12 @@ bool finished(const settings& s, const snapshot& now) {
   return (s.steps > 0 && now.step >= s.steps) || (s.stop_time > 0 && now.time >= s.stop_time);
 }
 
+/// Returns whether something that is done every `every` steps, 0: never, is due after a step.
+bool is_due(long every, long step) { return every > 0 && step % every == 0; }
+
 starling::task<> write_due(const settings& s, adaptive_simulation& sim, long step) {
-  const auto due = [&](long every) { return every > 0 && step % every == 0; };
-  if (s.write_restart && due(s.restart_every)) co_await write_state(s, sim, step);
-  if (s.write_plots && due(s.plot_every)) co_await write_plot(s, sim, step);
+  if (s.write_restart && is_due(s.restart_every, step)) co_await write_state(s, sim, step);
+  if (s.write_plots && is_due(s.plot_every, step)) co_await write_plot(s, sim, step);
 }
 
 long regrid_interval(const settings& s) {
@@ -99,15 +101,14 @@ bool may_rebalance(const settings& s) {
   return !is_adaptive(s) && starling::rank_count() > 1 && s.balance.kind == balance_kind::time;
 }
 
-/// What is due after a step.
+/// The work between a step and the next one: files, a test of the mesh, a new division among ranks.
 struct due_after {
   bool writes, regrids, rebalances;
   [[nodiscard]] bool any() const { return writes || regrids || rebalances; }
 };
 due_after due(const settings& s, const rebalance_schedule& balance, long step) {
-  return {(s.plot_every > 0 && step % s.plot_every == 0) ||
-              (s.restart_every > 0 && step % s.restart_every == 0),
-          is_adaptive(s) && step % regrid_interval(s) == 0,
+  return {is_due(s.plot_every, step) || is_due(s.restart_every, step),
+          is_adaptive(s) && is_due(regrid_interval(s), step),
           may_rebalance(s) && balance.is_due(step)};
 }
 

@@ -73,8 +73,7 @@ class on_one_rank final : public adaptive_simulation {
   task<bool> regrid(std::vector<refinement_rule> rules, level_limits limits) override {
     m_held.reset();
     const std::vector<leaf_flags> flags = co_await m_now->test(std::move(rules));
-    const mesh before = m_grid;
-    const octree& tree = before.tree();
+    const octree& tree = m_grid.tree();
     octree next = adapt(tree, find_marks(tree, flags), limits);
     if (next == tree) co_return false;
     const int first = 0;

@@ -147,8 +147,8 @@ struct grouped_flux {
     }
     add_group<V, G>(traits, n);
   }
-  /// Adds the points of a group in a sub-grid whose cells all have the same state in a direction.
-  /// The states are computed for one vector of cells, from which all faces take them.
+  /// Adds the fluxes of a group for a sub-grid whose gas is at rest and the same in all cells. All
+  /// faces use the states of one vector of cells, so only these are computed.
   template <class V, int G>
   constexpr void add_still_group(const reconstruction::field_traits& traits, int n) const {
     for (int direction = 0; direction < direction_count; ++direction) {

@@ -96,7 +96,7 @@ class device_halos {
   [[nodiscard]] const std::vector<halo>& all() const { return m_others->mine().halos; }
 
   /// Receives the messages of all halos: `take(n, data)` submits the use of the one of halo n,
-  /// which has `expected(n)` numbers. Nobody sends an empty message.
+  /// which has `expected(n)` numbers. A halo without numbers has no message.
   template <class Expected, class Take>
   starling::task<> receive(starling::stream& at, Expected expected, Take take) {
     std::deque<std::pair<std::size_t, starling::borrow_wait<double>>> coming;

@@ -31,8 +31,8 @@ inline starling::task<std::exception_ptr> all_over(std::vector<signal> tasks) {
   co_return failure;
 }
 
-/// The exchange with other parts of the domain, for arrays in host memory. Nobody sends an empty
-/// message.
+/// The exchange with other parts of the domain, for arrays in host memory. A halo
+/// without numbers has no message.
 class host_halos {
  public:
   /// `others` null: nothing to exchange.

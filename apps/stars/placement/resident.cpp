@@ -193,8 +193,9 @@ class resident final : public part_simulation {
     return std::min(std::size_t((count() + m_batch - 1) / m_batch), m_device.pool().size());
   }
 
-  /// Returns the first sub-grid whose fluxes are kept until all are corrected. On a GPU one launch
-  /// for few sub-grids that wait for other parts would cost more than this memory.
+  /// Returns the first slot whose fluxes get memory of their own until coarse faces are corrected:
+  /// that of the first corrected sub-grid. A GPU also stores the fluxes of sub-grids that read
+  /// other parts, since one more launch of each kernel for these few would take more time.
   [[nodiscard]] int first_kept() const {
     const bool keeps = !on_host() || m_how.keeps_fluxes;
     return keeps && m_plan.corrected < count() ? m_plan.independent : m_plan.corrected;
@@ -565,7 +566,7 @@ class resident final : public part_simulation {
   kernel_cut m_cut;
   capture_kind m_capture;
   work_sizes m_work;
-  int m_kept;  // slot of the first sub-grid whose fluxes are kept
+  int m_kept;  // first slot whose fluxes m_fluxes has
   int m_batch;
   starling::stream m_main;
   device_tables m_tables;

@@ -75,8 +75,8 @@ TEST_P(parts, have_their_corrected_leaves_last) {
   }
 }
 
-/// Independent leaves and prolongations read nothing that other parts send; all others do, or are
-/// corrected.
+/// An independent leaf or prolongation reads no cell of another part. Each other prolongation reads
+/// one, and so does each other leaf that is not corrected.
 TEST_P(parts, have_their_independent_leaves_first) {
   for (const part_plan& p : all()) {
     const part_order order(p);

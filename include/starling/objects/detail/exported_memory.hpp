@@ -108,9 +108,9 @@ class exported_memory {
   std::vector<std::vector<std::byte>> m_contents;  // as many, or none
 };
 
-/// An element whose state is written. `object`: the memory of the element. Buffers that are members
-/// of the element lie in this memory. They may be exported, because nothing changes them until the
-/// element is deleted.
+/// The element that an archive writes. `object` is the memory of the C++ object of the element. A
+/// buffer whose own address is in `object` is a member of the element: nothing changes it before
+/// the element is deleted, so its device memory may be exported.
 struct exported_element {
   exported_memory& to;
   std::span<const std::byte> object;
