@@ -86,12 +86,15 @@ class private_checkpoint : public on_clusters {
 
   scratch_folder scratch;
   std::map<int, std::vector<std::string>> contents;  // by step
+  std::string persistent;                            // path of persistent folders
+  std::size_t persistent_every = 0;
 
  private:
   starling::task<int> rank_zero(starling::runtime& rt, std::string restart, work_of_program work,
                                 std::size_t copies) const {
-    auto p =
-        co_await cells_program::begin(rt, scratch.path() + "/{rank}", {2, "test", restart, copies});
+    const starling::checkpoint_options options(2, "test", restart, copies, persistent,
+                                               persistent_every);
+    auto p = co_await cells_program::begin(rt, scratch.path() + "/{rank}", options);
     co_await work(p);
     co_return 0;
   }

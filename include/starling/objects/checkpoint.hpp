@@ -25,16 +25,26 @@ inline constexpr int stopped_at_checkpoint = 75;
 struct checkpoint_options {
   // Has a constructor, as g++ 12 destroys aggregates within a `co_await` expression twice.
   checkpoint_options(std::size_t keep_newest = 2, std::string run_label = {},  // NOLINT: implicit
-                     std::string restart_from = {}, std::size_t copies_of_shares = 0)
+                     std::string restart_from = {}, std::size_t copies_of_shares = 0,
+                     std::string persistent_path = {}, std::size_t persistent_each = 0)
       : keep(keep_newest), label(std::move(run_label)), restart(std::move(restart_from)),
-        copies(copies_of_shares) {}
+        copies(copies_of_shares), persistent(std::move(persistent_path)),
+        persistent_every(persistent_each) {}
 
-  std::size_t keep;     ///< complete checkpoints that remain on disk, at least 1
+  std::size_t keep;     ///< complete checkpoints that remain in each folder, at least 1
   std::string label;    ///< name of the run, stored in its checkpoints
   std::string restart;  ///< as `--starling-restart`; empty: that option decides
   /// 2: each rank's share is also written to the folder of a partner rank, so that the loss of one
   /// folder costs no checkpoint. 0: `--starling-checkpoint-copies` decides, which is 1 by default.
   std::size_t copies;
+  /// Path of persistent folders, such as one of a shared disk, for programs whose `path` is lost
+  /// with its hosts. Each N-th checkpoint, and the last one before a requested stop, is written
+  /// there instead of to `path`. A restart uses the newest checkpoint of both. Placeholders as in
+  /// `path`. Empty: `--starling-checkpoint-persistent` decides, by default there is none.
+  std::string persistent;
+  /// That N, by the numbers of the checkpoints. 0: `--starling-checkpoint-persistent-every`
+  /// decides, which is 10 by default.
+  std::size_t persistent_every;
 };
 
 /// The checkpoints of a program on disk, and its restart from one of them: on any number of ranks
@@ -66,7 +76,8 @@ class checkpoints {
   ///   and prints why later ones are not used. Begins anew if there is no checkpoint.
   /// - a number: restarts from that checkpoint.
   /// @throws checkpoint_error when no checkpoint is usable although there are some, or the folder
-  /// cannot be read or written; option_error; usage_error on another rank than 0
+  /// cannot be read or written; option_error; usage_error on another rank than 0, or when the
+  /// persistent folder is the same as that of `path`
   [[nodiscard]] static task<checkpoints> open(runtime& rt, std::string path,
                                               checkpoint_options options = {}) {
     co_return checkpoints(

@@ -32,7 +32,11 @@ constexpr option_entry entries[] = {
     {"stop-signal", "objects", "NAME", "USR1",
      "signal that ends the run at its next checkpoint: USR1, USR2, TERM, none"},
     {"checkpoint-copies", "objects", "N", "1",
-     "copies of each share of a checkpoint: 1, or 2 in folders of different ranks"}};
+     "copies of each share of a checkpoint: 1, or 2 in folders of different ranks"},
+    {"checkpoint-persistent", "objects", "PATH", "",
+     "folder, such as one of a shared disk, that gets each N-th checkpoint instead of the "
+     "program's folder"},
+    {"checkpoint-persistent-every", "objects", "N", "10", "which checkpoints that folder gets"}};
 [[gnu::init_priority(101)]] module_options registered(entries);
 
 wanted_checkpoint wanted_by(runtime_options options, const std::string& instead) {
@@ -52,6 +56,17 @@ std::size_t copies_by(runtime_options options, std::size_t instead) {
                                     "is neither 1 nor 2 copies of each share");
 }
 
+/// Completes what the program leaves to the options of the run. @throws option_error
+checkpoint_options completed(checkpoint_options chosen, const runtime_options& options) {
+  chosen.copies = copies_by(options, chosen.copies);
+  if (chosen.persistent.empty()) chosen.persistent = options.get("checkpoint-persistent", "");
+  if (chosen.persistent_every == 0)
+    chosen.persistent_every = number_option<std::size_t>(
+        options, "checkpoint-persistent-every", "10", 1, std::numeric_limits<std::size_t>::max(),
+        "is not a number of checkpoints");
+  return chosen;
+}
+
 std::int64_t wall_clock_ns() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(
              std::chrono::system_clock::now().time_since_epoch())
@@ -67,6 +82,13 @@ std::string names_of(std::span<const stored_array> arrays) {
 }  // namespace
 
 void print_note(const std::string& text) { std::fprintf(stderr, "starling: %s\n", text.c_str()); }
+
+session::session(runtime& rt, std::string path, const checkpoint_options& options)
+    : m_owner(rt), m_label(options.label), m_persistent_every(options.persistent_every),
+      m_requests(rt.service<stop_requests>()),
+      m_store(std::move(path), options.keep, options.copies) {
+  if (!options.persistent.empty()) m_persistent.emplace(options.persistent, options.keep, 1);
+}
 
 // --- a restart
 
@@ -142,7 +164,18 @@ task<> session::load() {
   co_await when_all(on_all_ranks<&start_elements>());
 }
 
+task<> session::restore_copies(std::shared_ptr<const session> self) {
+  const std::shared_ptr<const session> kept = std::move(self);
+  co_await kept->m_from->store->restore_copies(*kept->m_from);
+}
+
 // --- taking a checkpoint
+
+const folder_store& session::store_of(const checkpoint_parts& of) const {
+  const bool is_persistent =
+      m_persistent && (of.is_last || of.place.number % m_persistent_every == 0);
+  return is_persistent ? *m_persistent : m_store;
+}
 
 checkpoint_objects session::objects() const {
   checkpoint_objects all;
@@ -184,10 +217,10 @@ task<checkpoint_parts> session::copy(std::uint64_t step) {
   co_await quiescence_awaiter(true);
   checkpoint_parts parts;
   parts.step = step;
-  parts.place.pattern = m_path;
   parts.place.stamp = random_stamp();
   parts.place.number = ++m_last_number;
   parts.is_last = m_requests.accept();
+  parts.place.pattern = store_of(parts).pattern();
   std::exception_ptr failed;
   try {
     parts.values = save_values();
@@ -220,62 +253,24 @@ task<std::uint64_t> session::write(std::shared_ptr<session> self, checkpoint_par
     print_note(checkpoint_name(mine.place.number) + " was not written: " + e.what());
   }
   if (!failed) co_return mine.place.number;
-  co_await when_all(on_all_ranks<&abandon_checkpoint>(kept->m_path, mine.place.number));
+  co_await kept->store_of(mine).abandon(mine.place.number);
   std::rethrow_exception(failed);
 }
 
-void session::add_folders(manifest& to) const {
-  std::uint32_t own = 0;  // folders of ranks, which come first
-  while (own < m_layout.folders.size() && m_layout.folders[own].is_own) ++own;
-  if (own < 2) return;
-  for (std::uint32_t f = 0; f < own; ++f) {
-    const known_folder& of = m_layout.folders[f];
-    to.folders.push_back({of.id, std::uint32_t(of.lead), of.host, of.path});
-  }
-  for (std::size_t r = 0; r < m_layout.of_rank.size(); ++r) {
-    to.holders.push_back({m_layout.of_rank[r]});
-    const int partner = partner_of(int(r));
-    if (partner >= 0) to.holders.back().push_back(m_layout.of_rank[std::size_t(partner)]);
-  }
-}
-
 task<> session::write_files(const checkpoint_parts& parts) {
+  const folder_store& store = store_of(parts);
   share_contents contents{parts.place, parts.arrays, parts.values, -1};
   std::vector<future<share_summary>> calls;
   for (int r = 0; r < rank_count(); ++r) {
-    contents.partner = partner_of(r);
+    contents.partner = store.partner_of(r);
     calls.push_back(async<&write_share>(rank(r), contents));
     contents.values.clear();  // only rank 0 writes them
   }
   auto summaries = co_await when_all(std::move(calls));
   const checkpoint_place& at = parts.place;
-  manifest done{
-      at.number, at.stamp, parts.step, wall_clock_ns(), m_options.label, std::move(summaries),
-      {},        {}};
-  add_folders(done);
-  co_await complete(std::move(done));
-  co_await finish(at);
-}
-
-/// Writes the manifest into the folder of each rank.
-task<> session::complete(manifest done) {
-  std::vector<future<>> calls;
-  for (const known_folder& f : m_layout.folders)
-    if (f.is_own) calls.push_back(async<&complete_checkpoint>(rank(f.lead), m_path, done));
-  co_await when_all(std::move(calls));
-}
-
-task<> session::finish(const checkpoint_place& newest) const {
-  std::optional<checkpoint_error> refused;
-  try {
-    const std::vector<inventory> all = co_await list_all();
-    refused = missing_in(all, newest.number, newest.stamp);
-    const retention rule = retention_of(all, m_options.keep);
-    if (!refused) co_await when_all(on_all_ranks<&remove_older>(m_path, rule));
-  } catch (const checkpoint_error& e) {
-    print_note(std::string("an old checkpoint remains: ") + e.what());
-  }
-  if (refused) throw checkpoint_error(*refused);
+  manifest done{at.number, at.stamp, parts.step, wall_clock_ns(), m_label, std::move(summaries),
+                {},        {}};
+  co_await store.complete(std::move(done));
 }
 
 task<std::shared_ptr<checkpoint_session>> checkpoint_session::open(runtime& rt, std::string path,
@@ -284,10 +279,10 @@ task<std::shared_ptr<checkpoint_session>> checkpoint_session::open(runtime& rt, 
     throw usage_error("checkpoints::open: call it on rank 0");
   if (options.keep == 0)
     throw usage_error("checkpoints::open: at least 1 checkpoint is kept, not 0");
-  options.copies = copies_by(rt.options(), options.copies);
   const wanted_checkpoint wanted = wanted_by(rt.options(), options.restart);
   const int stop_signal = stop_signal_of(rt.options());
-  const auto made = std::make_shared<session>(rt, std::move(path), std::move(options));
+  const auto made =
+      std::make_shared<session>(rt, std::move(path), completed(std::move(options), rt.options()));
   co_await made->take_requests(stop_signal);
   co_await made->begin(wanted);
   co_return made;

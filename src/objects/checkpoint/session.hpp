@@ -16,8 +16,7 @@
 #include <starling/objects/detail/checkpoint_session.hpp>
 #include <starling/objects/ranks.hpp>
 
-#include "objects/checkpoint/folder_layout.hpp"
-#include "objects/checkpoint/inventory.hpp"
+#include "objects/checkpoint/folder_store.hpp"
 #include "objects/checkpoint/rank_checkpoints.hpp"
 #include "objects/checkpoint/stop_requests.hpp"
 
@@ -28,16 +27,6 @@ struct wanted_checkpoint {
   bool is_restart = false;
   std::optional<std::uint64_t> number;  // none: the newest usable one
   std::int64_t not_before = 0;          // checkpoints with an earlier time_ns are not used
-};
-
-/// The checkpoint from which a run restarts, on rank 0.
-struct restart_source {
-  manifest contents;
-  restart_place place;
-  std::vector<stored_array> arrays;
-  std::vector<stored_value> values;
-  std::vector<missing_copy> missing;        // copies that are made again
-  std::vector<std::uint32_t> has_manifest;  // folders
 };
 
 /// What one checkpoint is made of, on rank 0.
@@ -52,9 +41,7 @@ struct checkpoint_parts {
 class session final : public checkpoint_session, public std::enable_shared_from_this<session> {
  public:
   /// `path`: of the folder of each rank, with placeholders.
-  session(runtime& rt, std::string path, checkpoint_options options)
-      : m_owner(rt), m_path(std::move(path)), m_options(std::move(options)),
-        m_requests(rt.service<stop_requests>()) {}
+  session(runtime& rt, std::string path, const checkpoint_options& options);
 
   runtime& owner() const noexcept override { return m_owner; }
   bool is_restart() const noexcept override { return m_from.has_value(); }
@@ -108,41 +95,37 @@ class session final : public checkpoint_session, public std::enable_shared_from_
     std::function<void(output_archive&)> save;
   };
   void require_unused(const std::string& name) const;
-  [[nodiscard]] task<> open_folders();
-  [[nodiscard]] task<std::vector<inventory>> list_all() const;
-  [[nodiscard]] task<> restart_from_newest(std::vector<candidate> all, std::int64_t not_before);
-  [[nodiscard]] task<> restart_from_number(std::vector<candidate> all, std::uint64_t number);
-  /// @throws checkpoint_error if the checkpoint is not usable
-  [[nodiscard]] task<> restart_from(candidate chosen);
-  [[nodiscard]] task<std::vector<inventory>> tidy(std::vector<inventory> found) const;
-  [[nodiscard]] task<std::vector<std::uint32_t>> verify(candidate& chosen) const;
+  /// A checkpoint of a former run.
+  struct stored_checkpoint {
+    const folder_store* store;
+    candidate of;
+  };
+  [[nodiscard]] task<std::vector<stored_checkpoint>> find_checkpoints();
+  [[nodiscard]] task<> restart_from_newest(std::vector<stored_checkpoint> all,
+                                           std::int64_t not_before);
+  [[nodiscard]] task<> restart_from_number(std::vector<stored_checkpoint> all,
+                                           std::uint64_t number);
+  /// Returns the paths of the folders, for messages.
+  [[nodiscard]] std::string folders() const;
   /// Makes second copies of the shares that have lost one.
   [[nodiscard]] static task<> restore_copies(std::shared_ptr<const session> self);
-  [[nodiscard]] task<> make_copies(const restart_source& of) const;
-  [[nodiscard]] task<> read_values(restart_source& of) const;
+  /// Returns the folders of a checkpoint: the persistent ones for each N-th and for the last one.
+  [[nodiscard]] const folder_store& store_of(const checkpoint_parts& of) const;
   [[nodiscard]] checkpoint_objects objects() const;
   [[nodiscard]] checkpoint_objects stored_objects() const;
   [[nodiscard]] std::vector<detail::stored_value> save_values() const;
   [[nodiscard]] std::vector<stored_array> stored_arrays(
       const std::vector<std::vector<std::uint64_t>>& counts) const;
   [[nodiscard]] task<> write_files(const checkpoint_parts& parts);
-  [[nodiscard]] task<> complete(manifest done);
-  /// Removes old checkpoints. @throws checkpoint_error if files of this checkpoint are not in the
-  /// folders where a restart looks for them
-  [[nodiscard]] task<> finish(const checkpoint_place& newest) const;
-  /// Names the folders in the manifest, unless there is only one.
-  void add_folders(manifest& to) const;
-  [[nodiscard]] int partner_of(int rank) const {
-    return m_options.copies > 1 ? m_layout.partners[std::size_t(rank)] : -1;
-  }
 
   runtime& m_owner;
-  const std::string m_path;
-  const checkpoint_options m_options;
+  const std::string m_label;
+  const std::uint64_t m_persistent_every;
   stop_requests& m_requests;
   std::vector<named_array> m_arrays;
   std::vector<named_value> m_values;
-  folder_layout m_layout;
+  folder_store m_store;
+  std::optional<folder_store> m_persistent;
   std::optional<restart_source> m_from;  // the checkpoint of a restart
   bool m_is_loaded = false;
   std::uint64_t m_last_number = 0;  // of the newest checkpoint, complete or not
@@ -167,16 +150,5 @@ class session_list {
   mutable std::mutex m_mutex;
   std::unordered_map<object_id, std::weak_ptr<session>> m_of;
 };
-
-/// Calls `Function(args…)` on all ranks.
-template <auto Function, class... Args>
-auto on_all_ranks(const Args&... args) {
-  std::vector<decltype(async<Function>(rank(0), args...))> calls;
-  for (int r = 0; r < rank_count(); ++r) calls.push_back(async<Function>(rank(r), args...));
-  return calls;
-}
-
-/// Prints a line about checkpoints.
-void print_note(const std::string& text);
 
 }  // namespace starling::detail
