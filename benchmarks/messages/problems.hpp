@@ -43,6 +43,7 @@ class pair {
   [[nodiscard]] runtime& rt() const { return *m_runtime; }
   [[nodiscard]] element<player> first() const { return m_players[0]; }
   [[nodiscard]] element<player> second() const { return m_players[1]; }
+  void measure_loads(bool on) const { m_players.measure_loads(on); }
 
   /// Prepares both players for a game of `count` messages.
   void prepare(std::int64_t count, std::size_t bytes, const callback<std::int64_t>& over) const {
@@ -73,6 +74,11 @@ class game {
     m_told = std::move(told);
     m_payload = payload(m_bytes, filling);
     stamp(m_payload, 1);
+  }
+  /// Begins or ends the measurement of the players' loads.
+  void measure_loads(bool on) const {
+    m_pair.measure_loads(on);
+    m_pair.rt().wait_idle();
   }
   /// Plays the game; `serve` sends the first message.
   template <class Serve>

@@ -52,6 +52,7 @@ constexpr double bytes_goal = 256;
 
 std::vector<std::string> all_questions() {
   std::vector<std::string> names = {"empty",
+                                    "measured",
                                     "integer",
                                     "burst",
                                     "call",
@@ -108,11 +109,15 @@ class examiner {
 /// Measures games between two players on worker 0.
 void ask_games(examiner& e, const settings& chosen, runtime& rt) {
   const int count = chosen.scaled(chosen.messages) / 2 * 2 + 2;
-  if (e.wants("empty")) {
+  for (const bool is_measured : {false, true}) {
+    const std::string question = is_measured ? "measured" : "empty";
+    if (!e.wants(question)) continue;
     game g(rt, 0, count, game::item::message);
-    e.ask("empty", g, [](game& given) {
+    g.measure_loads(is_measured);
+    e.ask(question, g, [](game& given) {
       return given.play([](const element<player>& to) { to.invoke<&player::ball>(); });
     });
+    g.measure_loads(false);
   }
   if (e.wants("integer")) {
     game g(rt, 0, count, game::item::message);
