@@ -11,8 +11,9 @@ namespace starling_test {
 /// A folder that is removed by the destructor.
 class scratch_folder {
  public:
-  scratch_folder() {
-    std::string path = std::filesystem::temp_directory_path() / "starling-test-XXXXXX";
+  explicit scratch_folder(
+      const std::filesystem::path& below = std::filesystem::temp_directory_path()) {
+    std::string path = below / "starling-test-XXXXXX";
     if (::mkdtemp(path.data()) == nullptr) throw std::runtime_error("mkdtemp");
     m_path = path;
   }

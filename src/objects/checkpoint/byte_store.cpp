@@ -29,10 +29,11 @@ void memory_source::read(std::uint64_t offset, std::span<std::byte> into) {
   if (!into.empty()) std::memcpy(into.data(), m_bytes.data() + offset, into.size());
 }
 
-file_sink::file_sink(file_system& files, std::string path)
+file_sink::file_sink(file_system& files, std::string path, const std::string& spare)
     : m_files(files), m_path(std::move(path)), m_temporary(m_path + ".writing") {
   m_gathered.reserve(most_gathered);
-  m_descriptor = m_files.create(m_temporary);
+  m_was_spare = !spare.empty() && m_files.rename(spare, m_temporary) == 0;
+  m_descriptor = m_was_spare ? m_files.open_existing(m_temporary) : m_files.create(m_temporary);
   if (m_descriptor < 0) throw_file_failure("create", m_temporary, errno);
 }
 
@@ -55,16 +56,20 @@ void file_sink::write(std::span<const std::byte> bytes) {
 void file_sink::write_out(std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
     const ssize_t written = m_files.write(m_descriptor, bytes);
-    if (written > 0)
+    if (written > 0) {
       bytes = bytes.subspan(std::size_t(written));
-    else if (written == 0 || errno != EINTR)
+      m_size += std::uint64_t(written);
+    } else if (written == 0 || errno != EINTR) {
       throw_file_failure("write", m_temporary, written == 0 ? ENOSPC : errno);
+    }
   }
 }
 
 void file_sink::commit() {
   write_out(m_gathered);
   m_gathered.clear();
+  if (m_was_spare && m_files.resize(m_descriptor, m_size) != 0)
+    throw_file_failure("shorten", m_temporary, errno);
   if (m_files.sync(m_descriptor) != 0) throw_file_failure("synchronize", m_temporary, errno);
   // Network file systems report late errors of writes here. The descriptor is closed in any case.
   if (m_files.close(std::exchange(m_descriptor, -1)) != 0)

@@ -61,8 +61,9 @@ class memory_source final : public byte_source {
 /// place.
 class file_sink final : public byte_sink {
  public:
-  /// @throws checkpoint_error
-  file_sink(file_system& files, std::string path);
+  /// `spare`: a file that is overwritten and renamed instead of a new one, if it exists; empty:
+  /// none. @throws checkpoint_error
+  file_sink(file_system& files, std::string path, const std::string& spare = {});
   file_sink(const file_sink&) = delete;
   file_sink& operator=(const file_sink&) = delete;
   ~file_sink() override;
@@ -79,6 +80,8 @@ class file_sink final : public byte_sink {
   const std::string m_temporary;
   int m_descriptor = -1;
   bool m_committed = false;
+  bool m_was_spare = false;
+  std::uint64_t m_size = 0;  // bytes written out
   std::vector<std::byte> m_gathered;
 };
 

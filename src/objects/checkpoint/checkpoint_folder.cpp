@@ -19,7 +19,10 @@ namespace {
 
 constexpr std::string_view folder_prefix = "checkpoint.";
 constexpr std::string_view share_prefix = "share.";
+constexpr std::string_view spare_prefix = "spare.";
 constexpr std::string_view temporary_suffix = ".writing";
+
+std::string spare_name(std::uint32_t rank) { return fmt::format("{}{:06}", spare_prefix, rank); }
 
 /// Returns the number in `name` if it is the one that `format` gives for that number.
 template <class Number, class Format>
@@ -124,7 +127,7 @@ share_summary checkpoint_folder::write_share(const share_identity& identity,
   const std::string path = folder + "/" + share_name(identity.rank);
   make_folders(folder);
   try {
-    file_sink sink(m_files, path);
+    file_sink sink(m_files, path, spare_of(identity.rank));
     share_writer writer(sink, identity);
     fill(writer);
     share_summary summary = writer.finish();
@@ -156,7 +159,9 @@ void checkpoint_folder::put_manifest(const manifest& contents) {
   sink.commit();
 }
 
-void checkpoint_folder::abandon(std::uint64_t number) {
+void checkpoint_folder::abandon(std::uint64_t number) { remove(number, false); }
+
+void checkpoint_folder::remove(std::uint64_t number, bool keeps_spares) {
   const std::string folder = folder_of(number);
   // First the manifest, durably: after a crash between the steps the rest is an incomplete
   // checkpoint, never a complete one without shares.
@@ -164,22 +169,36 @@ void checkpoint_folder::abandon(std::uint64_t number) {
     remove_file(m_files, folder + "/" + manifest_name);
     sync_folder(m_files, folder);
   }
-  for (const std::string& name : names_in(folder))
+  for (const std::string& name : names_in(folder)) {
+    const auto share = number_in<std::uint32_t>(name, share_prefix, share_name);
+    const std::string spare = keeps_spares && share ? spare_of(*share) : "";
+    if (!spare.empty() && m_files.rename(folder + "/" + name, spare) == 0) continue;
     if (is_of_this_format(name)) remove_file(m_files, folder + "/" + name);
+  }
   // Files of the user stay, with the folder.
   if (m_files.remove_folder(folder) != 0 && errno != ENOTEMPTY && errno != EEXIST &&
       errno != ENOENT)
     throw_file_failure("remove the folder", folder, errno);
 }
 
-void checkpoint_folder::remove_older(const retention& rule) {
+std::string checkpoint_folder::spare_of(std::uint32_t rank) const {
+  return m_files.is_in_memory(m_path) ? m_path + "/" + spare_name(rank) : "";
+}
+
+void checkpoint_folder::remove_spares() {
+  for (const std::string& name : names_in(m_path))
+    if (number_in<std::uint32_t>(name, spare_prefix, spare_name))
+      remove_file(m_files, m_path + "/" + name);
+}
+
+void checkpoint_folder::remove_older(const retention& rule, bool keeps_spares) {
   for (const std::uint64_t n : checkpoint_numbers(m_path)) {
     if (!has_manifest(folder_of(n))) {
       // Later ones than the newest good one may be in progress.
       if (n < rule.newest) abandon(n);
       continue;
     }
-    if (n < rule.oldest && is_removable(m_path, n)) abandon(n);
+    if (n < rule.oldest && is_removable(m_path, n)) remove(n, keeps_spares);
   }
 }
 
@@ -191,6 +210,7 @@ void checkpoint_folder::remove_if_empty() {
 }
 
 void checkpoint_folder::remove_unfinished() {
+  remove_spares();
   for (const std::uint64_t n : checkpoint_numbers(m_path)) {
     const std::string folder = folder_of(n);
     if (!has_manifest(folder)) {

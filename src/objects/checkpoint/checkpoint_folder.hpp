@@ -86,10 +86,16 @@ class checkpoint_folder {
   void abandon(std::uint64_t number);
 
   /// Removes the checkpoints that are older than the rule says, except those of a later version or
-  /// another format. @throws checkpoint_error
-  void remove_older(const retention& rule);
+  /// another format. Of a folder in memory, `keeps_spares` keeps the files of the last one as
+  /// spares, whose pages the next shares overwrite: new pages take longer than the writes.
+  /// @throws checkpoint_error
+  void remove_older(const retention& rule, bool keeps_spares);
+  /// Returns the path for the spare of a share; empty: this folder has none.
+  [[nodiscard]] std::string spare_of(std::uint32_t rank) const;
+  /// Removes the spares. @throws checkpoint_error
+  void remove_spares();
 
-  /// Removes incomplete checkpoints and temporary files. Call it when no rank writes.
+  /// Removes incomplete checkpoints, temporary files and spares. Call it when no rank writes.
   /// @throws checkpoint_error
   void remove_unfinished();
 
@@ -103,6 +109,7 @@ class checkpoint_folder {
 
  private:
   void make_folders(const std::string& path);
+  void remove(std::uint64_t number, bool keeps_spares);
 
   const std::string m_path;
   file_system& m_files;

@@ -2,7 +2,9 @@
 #include "objects/checkpoint/file_system.hpp"
 
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -62,6 +64,19 @@ void refuse(checkpoint_fault fault, const std::string& path, const std::string& 
 
 int file_system::create(const std::string& path) {
   return ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+}
+
+int file_system::open_existing(const std::string& path) {
+  return ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
+}
+
+int file_system::resize(int descriptor, std::uint64_t size) {
+  return ::ftruncate(descriptor, off_t(size));
+}
+
+bool file_system::is_in_memory(const std::string& folder) {
+  struct statfs about {};
+  return ::statfs(folder.c_str(), &about) == 0 && about.f_type == TMPFS_MAGIC;
 }
 
 ssize_t file_system::write(int descriptor, std::span<const std::byte> bytes) {

@@ -5,6 +5,7 @@
 #include <sys/types.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string>
 
@@ -16,6 +17,11 @@ class file_system {
   virtual ~file_system() = default;
   /// Creates or truncates a file for writing; returns its descriptor.
   virtual int create(const std::string& path);
+  /// Opens an existing file for writing from its first byte; returns its descriptor.
+  virtual int open_existing(const std::string& path);
+  virtual int resize(int descriptor, std::uint64_t size);
+  /// Whether the files of an existing folder are in memory only.
+  virtual bool is_in_memory(const std::string& folder);
   virtual ssize_t write(int descriptor, std::span<const std::byte> bytes);
   /// Writes back the data and the size of a file, or the entries of a folder.
   virtual int sync(int descriptor);

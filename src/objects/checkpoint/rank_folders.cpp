@@ -68,6 +68,17 @@ void verify(const share_address& at, const std::string& path) {
 
 rank_folders::rank_folders(runtime& rt) : m_owner(rt) {}
 
+rank_folders::~rank_folders() {
+  m_thread.reset();
+  for (const auto& [pattern, duties] : m_duties)
+    for (const led_folder& f : duties.led) {
+      try {
+        checkpoint_folder(f.path).remove_spares();
+      } catch (const checkpoint_error&) {  // the next run removes them
+      }
+    }
+}
+
 void rank_folders::use(folder_duties duties) {
   const std::lock_guard lock(m_mutex);
   m_duties[duties.pattern] = std::move(duties);
@@ -168,7 +179,7 @@ task<> remove_older(std::string pattern, retention rule) {
   auto removal = mine.call([led = mine.led(pattern), own = mine.own(pattern), rule] {
     for (const led_folder& f : led) {
       checkpoint_folder folder(f.path);
-      folder.remove_older(rule);
+      folder.remove_older(rule, f.folder == own);
       if (f.folder != own) folder.remove_if_empty();
     }
   });

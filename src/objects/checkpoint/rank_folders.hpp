@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -72,6 +73,9 @@ struct missing_manifest {
 class rank_folders {
  public:
   explicit rank_folders(runtime& rt);
+  rank_folders(const rank_folders&) = delete;
+  rank_folders& operator=(const rank_folders&) = delete;
+  ~rank_folders();
 
   void use(folder_duties duties);
   /// Returns the folders of which this rank is the lead. @throws usage_error if `use` was not
@@ -87,9 +91,9 @@ class rank_folders {
   /// which may wait for another rank's call here.
   template <class F>
   [[nodiscard]] auto call(F f) {
-    return in_background(m_thread, m_owner, std::move(f));
+    return in_background(*m_thread, m_owner, std::move(f));
   }
-  [[nodiscard]] background_writer& thread() { return m_thread; }
+  [[nodiscard]] background_writer& thread() { return *m_thread; }
   /// Copies of shares that are arriving, by folder pattern, number and rank. On the thread only.
   std::map<std::tuple<std::string, std::uint64_t, std::uint32_t>, share_copy> copies;
 
@@ -99,7 +103,7 @@ class rank_folders {
   runtime& m_owner;
   mutable std::mutex m_mutex;
   std::map<std::string, folder_duties> m_duties;
-  background_writer m_thread;  // destroyed first: its calls use the members above
+  std::optional<background_writer> m_thread{std::in_place};
 };
 
 /// Returns the service of the calling worker's rank.

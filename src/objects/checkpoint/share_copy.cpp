@@ -11,7 +11,7 @@ namespace starling::detail {
 
 share_copy::share_copy(std::string folder, std::uint64_t number, std::uint32_t rank,
                        file_system& files)
-    : m_folder(std::move(folder), files), m_files(files), m_number(number),
+    : m_folder(std::move(folder), files), m_files(files), m_number(number), m_rank(rank),
       m_path(m_folder.folder_of(number) + "/" + share_name(rank)) {}
 
 share_copy::~share_copy() {
@@ -38,7 +38,7 @@ void share_copy::append(std::uint64_t offset, owned_bytes piece) {
   call([&] {
     if (m_sink == nullptr) {
       m_folder.make(m_number);
-      m_sink = std::make_unique<file_sink>(m_files, m_path);
+      m_sink = std::make_unique<file_sink>(m_files, m_path, m_folder.spare_of(m_rank));
     }
     m_waiting.emplace(offset, std::move(piece));
     for (auto at = m_waiting.begin(); at != m_waiting.end() && at->first == m_written;

@@ -45,6 +45,7 @@ class share_copy {
   checkpoint_folder m_folder;
   file_system& m_files;
   const std::uint64_t m_number;
+  const std::uint32_t m_rank;
   const std::string m_path;
   std::unique_ptr<file_sink> m_sink;
   std::uint64_t m_written = 0;

@@ -268,7 +268,7 @@ TEST_F(checkpoint_folders, are_removed_with_their_id_only_if_nothing_else_is_the
   checkpoint_folder folder(path(0));
   folder.remove_if_empty();
   EXPECT_TRUE(std::filesystem::exists(file(1, 0, 0)));
-  folder.remove_older({2, 2});
+  folder.remove_older({2, 2}, true);
   folder.remove_if_empty();
   EXPECT_FALSE(std::filesystem::exists(path(0)));
 }

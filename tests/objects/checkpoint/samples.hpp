@@ -147,7 +147,7 @@ inline void write_file(const std::string& path, const bytes& b) {
 /// Keeps the newest usable checkpoints of a folder that has all shares.
 inline void keep(checkpoint_folder& folder, const std::string& path, std::size_t count) {
   const starling::detail::inventory all[] = {starling::detail::inventory_of(path)};
-  folder.remove_older(starling::detail::retention_of(all, count));
+  folder.remove_older(starling::detail::retention_of(all, count), true);
 }
 
 /// Counts and records the calls. From the call number `m_from` on, up to `m_count` calls fail.
@@ -164,6 +164,13 @@ class failing_files final : public starling::detail::file_system {
     static_cast<void>(file_system::write(d, b.first(b.size() / 2)));
     return fail("write") ? -1 : 0;
   }
+  int open_existing(const std::string& p) override {
+    return fail("open_existing") ? -1 : file_system::open_existing(p);
+  }
+  int resize(int d, std::uint64_t size) override {
+    return fail("resize") ? -1 : file_system::resize(d, size);
+  }
+  bool is_in_memory(const std::string&) override { return in_memory; }
   int sync(int d) override { return fail("sync") ? -1 : file_system::sync(d); }
   int close(int d) override {
     const bool failed = fail("close");
@@ -185,6 +192,8 @@ class failing_files final : public starling::detail::file_system {
   }
 
   [[nodiscard]] const std::vector<std::string>& calls() const { return m_calls; }
+
+  bool in_memory = false;  // whether it says so of all folders
 
  private:
   [[nodiscard]] bool is_due() const {
