@@ -58,6 +58,14 @@ std::uint64_t interval_of(const runtime_options& options) {
                                       "is neither auto nor a number of calls from 1 on");
 }
 
+std::unique_ptr<balance::balancer> balancer_of(const runtime_options& options) {
+  try {
+    return balance::make_balancer(options.get("balancer", "refine"));
+  } catch (const option_error& e) {
+    throw option_error(std::string("--starling-balancer (or STARLING_BALANCER): ") + e.what());
+  }
+}
+
 /// Adds the messages between the reported elements, of one step.
 void add_traffic(balance::snapshot& s, const std::vector<element_report>& reports, double steps) {
   std::unordered_map<std::uint64_t, std::uint32_t> place_of;
@@ -77,7 +85,7 @@ void add_traffic(balance::snapshot& s, const std::vector<element_report>& report
 
 balancing_lead::balancing_lead(array_base& of) : m_array(of) {
   const runtime_options& options = of.space().owner().options();
-  use(balance::make_balancer(options.get("balancer", "refine")), interval_of(options));
+  use(balancer_of(options), interval_of(options));
 }
 
 void balancing_lead::use(std::unique_ptr<const balance::balancer> chosen, std::uint64_t interval) {

@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Checkpoints of arrays: a program that restarts on any number of ranks continues as if it had not
 // ended.
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,6 +19,8 @@
 #include <starling/objects.hpp>
 
 #include "checkpoint_cells.hpp"
+#include "objects/checkpoint/checksum.hpp"
+#include "objects/checkpoint/share_format.hpp"
 #include "support/scratch_folder.hpp"
 
 namespace starling {
@@ -210,6 +217,67 @@ TEST_P(array_checkpoint, uses_the_one_before_a_damaged_one) {
   });
   const std::string said = testing::internal::GetCapturedStderr();
   EXPECT_NE(said.find("checkpoint.000002 is not used: "), std::string::npos) << said;
+}
+
+/// Lets a file name the version of a later program in its header.
+void make_newer(const std::string& path) {
+  std::array<std::byte, detail::sealed_size> header;
+  constexpr std::size_t sum_at = detail::sealed_size - sizeof(std::uint64_t);
+  const std::uint32_t version = detail::checkpoint_version + 1;
+  std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+  file.read(reinterpret_cast<char*>(header.data()), header.size());
+  std::memcpy(header.data() + detail::share_magic.size(), &version, sizeof version);
+  const std::uint64_t sum = detail::checksum_of(std::span(header).first(sum_at));
+  std::memcpy(header.data() + sum_at, &sum, sizeof sum);
+  file.seekp(0);
+  file.write(reinterpret_cast<const char*>(header.data()), header.size());
+  ASSERT_TRUE(file.good()) << path;
+}
+
+TEST_P(array_checkpoint, uses_the_one_before_a_newer_one) {
+  std::vector<std::string> at_1;
+  anew.run(all, [&](cells_program& p) -> task<> {
+    co_await p.advance_to(1);
+    at_1 = co_await p.contents();
+    static_cast<void>(co_await take_whole(p));
+    co_await p.advance_to(2);
+    static_cast<void>(co_await take_whole(p));
+  });
+  const std::string newer = scratch.path() + "/checkpoint.000002";
+  const std::string reason =
+      "its format has version " + std::to_string(detail::checkpoint_version + 1);
+  // First one share has a later version, then all files have it.
+  std::vector<std::string> files{"share.00000" + std::to_string(all.ranks - 1), "manifest"};
+  for (int r = 0; r + 1 < all.ranks; ++r) files.push_back("share.00000" + std::to_string(r));
+  for (std::size_t changed = 1; changed <= files.size(); ++changed) {
+    make_newer(newer + "/" + files[changed - 1]);
+    testing::internal::CaptureStderr();
+    latest.run(all, [&](cells_program& p) -> task<> {
+      EXPECT_EQ(p.saved.number(), 1u);
+      EXPECT_EQ(*p.step, 1);
+      EXPECT_EQ(co_await p.contents(), at_1);
+    });
+    const std::string said = testing::internal::GetCapturedStderr();
+    EXPECT_NE(said.find("checkpoint.000002 is not used: "), std::string::npos) << said;
+    EXPECT_NE(said.find(reason), std::string::npos) << said;
+  }
+  // Checkpoints of this program replace the older ones, but not that of the later program.
+  testing::internal::CaptureStderr();
+  latest.run(all, [&](cells_program& p) -> task<> {
+    for (std::uint64_t number = 3; number <= 5; ++number) EXPECT_EQ(co_await take_whole(p), number);
+  });
+  static_cast<void>(testing::internal::GetCapturedStderr());
+  EXPECT_FALSE(std::filesystem::exists(scratch.path() + "/checkpoint.000001"));
+  for (const std::string& file : files)
+    EXPECT_TRUE(std::filesystem::exists(newer + "/" + file)) << file;
+  testing::internal::CaptureStderr();
+  const auto ends = all.run([&](runtime& rt) -> task<int> {
+    static_cast<void>(co_await checkpoints::open(rt, scratch.path(), {2, "", "2"}));
+    co_return 0;
+  });
+  static_cast<void>(testing::internal::GetCapturedStderr());
+  const std::string error = cluster::text_of(ends[0]);
+  EXPECT_NE(error.find(reason), std::string::npos) << error;
 }
 
 TEST_P(array_checkpoint, delivers_messages_sent_before_the_load_after_it) {
