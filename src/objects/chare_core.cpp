@@ -9,6 +9,7 @@
 #include <starling/objects/detail/array_base.hpp>
 #include <starling/objects/detail/bond.hpp>
 #include <starling/objects/detail/dense_table.hpp>
+#include <starling/objects/ranks.hpp>
 
 namespace starling::detail {
 
@@ -31,6 +32,18 @@ chare_core::chare_core(const birth& mine, const std::source_location& defined_at
 }
 
 // --- migration
+
+std::size_t worker_of_rank(chare_core& c, const rank& to) {
+  const local_elements& here = *c.element_state().local;
+  const object_space& space = here.array->space();
+  if (to.number < 0 || to.number >= space.rank_count())
+    throw usage_error("migrate_to: there is no rank " + std::to_string(to.number) + ", only " +
+                      std::to_string(space.rank_count()));
+  const job* const j = space.current_job();
+  const std::size_t first = j == nullptr ? 0 : j->first_worker(to.number);
+  const std::size_t next = j == nullptr ? space.worker_total() : j->first_worker(to.number + 1);
+  return first + here.index % (next - first);
+}
 
 std::uint32_t require_destination(chare_core& c, std::size_t to) {
   const chare_core::state& s = c.element_state();

@@ -2,6 +2,7 @@
 // When an element departs that has called migrate_to: in calls of load_balance() that are skipped,
 // and with a destination that is chosen while it departs.
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -108,6 +109,45 @@ TEST_P(departures, lead_to_the_last_destination) {
             << "first to " << first << ", then to " << second;
       }
   }(all[0], workers()));
+}
+
+/// Goes to ranks by their numbers.
+struct envoy : chare<envoy> {
+  envoy() = default;
+  template <class Archive>
+  void serialize(Archive&) {}
+  void go(int to) { migrate_to(rank(to)); }
+  std::pair<int, int> place() { return {this_rank().number, int(this_worker())}; }
+};
+
+TEST_P(departures, lead_to_a_rank_and_the_worker_there_with_the_same_place) {
+  const auto all = create_array<envoy>(rt, workers(), placement::block);
+  rt.sync_wait([](chare_array<envoy> all, int workers) -> task<> {
+    const int ranks = rank_count(), of_each = workers / ranks;
+    for (int to = 0; to < ranks; ++to)
+      for (int i = 0; i < workers; ++i) {
+        const auto from = co_await all[i].call<&envoy::place>();
+        all[i].invoke<&envoy::go>(to);
+        co_await quiescence();
+        const std::pair expected(to, to * of_each + from.second % of_each);
+        EXPECT_EQ((co_await all[i].call<&envoy::place>()), expected) << i << " to " << to;
+      }
+  }(all, workers()));
+}
+
+TEST_P(departures, to_a_rank_that_does_not_exist_are_refused) {
+  const auto all = create_array<envoy>(rt, 1, placement::block);
+  rt.sync_wait([](chare_array<envoy> all) -> task<> {
+    for (const int wrong : {-1, rank_count()}) {
+      std::string text;
+      try {
+        co_await all[0].call<&envoy::go>(wrong);
+      } catch (const usage_error& e) {
+        text = e.what();
+      }
+      EXPECT_NE(text.find("there is no rank " + std::to_string(wrong)), std::string::npos) << text;
+    }
+  }(all));
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include <starling/objects/detail/contribution.hpp>
 #include <starling/objects/detail/migration_point.hpp>
 #include <starling/objects/proxy.hpp>
+#include <starling/objects/ranks.hpp>
 #include <starling/objects/when.hpp>
 
 namespace starling {
@@ -87,13 +88,15 @@ class chare : public detail::chare_core {
   /// on the other rank a new object is constructed, and its `serialize` reads the state. If that
   /// names an array, a section or read-only data which do not exist there yet, the object is
   /// destroyed, and another one is constructed and read when they do.
-  /// @throws usage_error when there is no such worker, the element has channels, or T cannot
-  /// migrate to that rank
+  /// @throws usage_error when there is no such worker, or T cannot migrate to that rank
   void migrate_to(std::size_t to) {
     element_state().departs_to = detail::require_destination(*this, to);
     element_state().cause = detail::departure_cause::request;
     array().request_departure(*this);
   }
+  /// As above, to the worker of rank `to` that has the place of this worker in its rank, or a lower
+  /// one if that rank has fewer workers. @throws usage_error also when there is no such rank
+  void migrate_to(rank to) { migrate_to(detail::worker_of_rank(*this, to)); }
   /// Returns an awaitable that completes at once, unless `migrate_to` has been called: then the
   /// element migrates here if it can. On another worker of the rank the coroutine continues. On
   /// another rank it does not: it is destroyed, and the entry method `resumed()` of T is called.
@@ -154,7 +157,8 @@ class chare : public detail::chare_core {
       return detail::contribute_remotely<T, V>(next_reduction(), std::move(value), op, to);
     s.local->reductions->contribute(s.reductions++, std::move(value), op, [&to] { return to; });
   }
-  /// As above, over a section. @throws usage_error also if this element is not in the section
+  /// As above, over a section. @throws usage_error also if this element is not in the section; on
+  /// another rank than that of its placement, the run ends with this error instead
   template <class V, class Op>
   void contribute(const section<T>& over, V value, const Op& op, const callback<V>& to) {
     const detail::next_reduction next = next_reduction(over);

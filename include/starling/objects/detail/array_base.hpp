@@ -28,6 +28,10 @@
 #include <starling/objects/detail/tracked_elements.hpp>
 #include <starling/objects/entry.hpp>
 
+namespace starling {
+struct rank;
+}
+
 /// Arrays, independent of the type of their elements.
 namespace starling::detail {
 
@@ -292,6 +296,9 @@ inline void chare_core::note_wait() {
 /// Checks that `c` can migrate to worker `to` of all ranks and returns its number. @throws
 /// usage_error
 [[nodiscard]] std::uint32_t require_destination(chare_core& c, std::size_t to);
+/// Returns the worker of another rank that has the place of the element's worker in its rank.
+/// @throws usage_error
+[[nodiscard]] std::size_t worker_of_rank(chare_core& c, const rank& to);
 
 /// Throws archive_error: the home of `chare` has not passed on this insertion.
 [[noreturn]] void throw_unexpected_insertion(const std::string& chare);

@@ -13,6 +13,8 @@
 /// Contributions of chares to reductions.
 namespace starling::detail {
 
+inline constexpr entry_info contribution_info{"contribute"};
+
 /// The reduction to which a chare contributes next.
 struct next_reduction {
   chare_core& contributor;
@@ -69,7 +71,13 @@ struct remote_contribution {
     if (id != from.array().id()) {
       auto& members = section_of<T>(a.space(), id)->by_worker[a.worker_index()].next_reduction;
       const auto member = members.find(from.to);
-      a.require(member != members.end(), "a contribution of an element that is not in the section");
+      if (member == members.end()) {
+        try {
+          throw_not_in_section(from.array().name_of(from.to));
+        } catch (...) {
+          return from.fail(contribution_info, std::current_exception());
+        }
+      }
       base = member->second;
     }
     const auto tree = a.space().reductions(id);
