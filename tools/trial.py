@@ -20,10 +20,16 @@ CHAOS_FILTERS = {"test_core": "*2_workers*", "test_device": "host_stream*",
                                    ":*mesh_changes/staged_2_ranks*:*change_on_2_ranks*-*kokkos*"}
 
 
-# The tests in which chaos mode can make elements migrate, within a rank and between two.
-# More than two workers in tests of migration only, as they take most of the time.
+# The tests in which chaos mode can make elements migrate, within a rank and between ranks. In small
+# sizes, as migrations take most of the time: two workers, two ranks of two, and three ranks of one,
+# where messages are passed on by a rank that is neither their sender nor their receiver. In all
+# sizes for tests of migration itself. Suites of other shapes are named.
 MIGRATE_FILTERS = {"test_objects": "*/2_workers*:*/1_ranks_of_2_workers*:*/3_workers*:*migrat*"
-                                   ":*/2_ranks_of_2_workers-*back_pressure*:*all_kinds_of_memory*"}
+                                   ":*/2_ranks_of_2_workers:*/3_ranks_of_1_worker"
+                                   ":*channels_between_ranks*:*/exported_memory.*"
+                                   ":device_loads.*:balanced_device_load.*:a_destroyed_section.*"
+                                   "-*back_pressure*:*all_kinds_of_memory*:*beside_busy_workers*"
+                                   ":*exported_memory*_ucx:*channels_of_ranks*/3_ranks*"}
 
 
 def split(entry):

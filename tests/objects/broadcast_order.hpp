@@ -38,6 +38,11 @@ constexpr std::size_t small = 3;
 struct listener : starling::chare<listener> {
   explicit listener(int speakers)
       : m_next{numbers(std::size_t(speakers)), numbers(std::size_t(speakers))} {}
+  explicit listener(starling::migrated) {}
+  template <class Archive>
+  void serialize(Archive& ar) {
+    ar(m_next, m_wrong);
+  }
   void take(track of, int n, const numbers& data) {
     int& next = m_next[of.is_urgent][std::size_t(of.speaker)];
     skip(of, next);
@@ -64,6 +69,8 @@ struct listener : starling::chare<listener> {
 };
 
 struct speaker : starling::chare<speaker> {
+  template <class Archive>
+  void serialize(Archive&) {}
   starling::task<> speak(starling::chare_array<listener> to, int count) {
     std::vector<int> some;
     for (int l = 0; l < to.extent().extent(); ++l)

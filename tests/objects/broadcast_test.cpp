@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Large broadcasts are forwarded from rank to rank and keep their order among other messages.
+#include <algorithm>
 #include <atomic>
 #include <optional>
 #include <stdexcept>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include "broadcast_order.hpp"
 #include "cluster.hpp"
@@ -16,6 +19,7 @@ namespace {
 using starling_test::cluster;
 using starling_test::many;
 using starling_test::on_clusters;
+using starling_test::stay_in_place;
 
 using bytes = std::vector<char>;
 constexpr std::size_t large = std::size_t{64} << 10;
@@ -37,15 +41,25 @@ TEST_P(broadcasts, arrive_in_order_with_a_small_window) {
   narrow.expect(0, [](runtime& rt) { return broadcast_order::play(rt, many(60, 15)); });
 }
 
+/// Remembers the first letter of each lesson, "!" if the lesson is incomplete, and "-" for
+/// `forget`.
 struct pupil : chare<pupil> {
-  void learn(const bytes& lesson) { m_lessons += lesson == bytes(large, 'a'); }
-  void forget() { m_lessons -= 10; }
-  int lessons() const { return m_lessons; }
+  template <class Archive>
+  void serialize(Archive& ar) {
+    ar(m_lessons);
+  }
+  void learn(const bytes& lesson) { m_lessons += lesson == bytes(large, 'a') ? 'a' : '!'; }
+  void forget() { m_lessons += '-'; }
+  std::string lessons() const { return m_lessons; }
 
  private:
-  int m_lessons = 0;
+  std::string m_lessons;
 };
 struct school : chare<school> {
+  template <class Archive>
+  void serialize(Archive& ar) {
+    ar(m_pupils);
+  }
   void found(chare_array<school> all) {
     m_pupils.emplace(create_array<pupil>(*runtime::current(), 20, placement::block));
     all[(this_index() + 1) % all.extent().extent()].invoke<&school::teach>(*m_pupils);
@@ -57,8 +71,7 @@ struct school : chare<school> {
   }
   task<bool> is_taught() {
     bool result = true;
-    for (int i = 0; i < 20; ++i)
-      result &= co_await (*m_pupils)[i].call<&pupil::lessons>() == 1 - 10;
+    for (int i = 0; i < 20; ++i) result &= co_await (*m_pupils)[i].call<&pupil::lessons>() == "a-";
     co_return result;
   }
 
@@ -79,18 +92,25 @@ TEST_P(broadcasts, wait_for_arrays_that_are_not_yet_created_on_a_rank) {
 
 struct reader : chare<reader> {
   reader(read_only<bytes> given, const bytes& own) : m_given(given), m_own(own) {}
-  bool has_read() const { return *m_given == m_own; }
-  void count() { ++m_counted; }
-  int counted() const { return m_counted; }
-  task<int> longest() {
-    const bytes given = co_await reduce(bytes(large, char(this_index())), reduction::concatenate());
-    co_return int(given.size() / large);
+  explicit reader(migrated) {}
+  template <class Archive>
+  void serialize(Archive& ar) {
+    ar(m_given, m_own);
+  }
+  bool has_read() const { return **m_given == m_own; }
+  /// Returns whether the result has the contributions of all elements, in any order.
+  task<bool> has_all() {
+    bytes given = co_await reduce(bytes(large, char(this_index())), reduction::concatenate());
+    std::ranges::sort(given);
+    bytes expected;
+    for (int i = 0; i < this_array().extent().extent(); ++i)
+      expected.insert(expected.end(), large, char(i));
+    co_return given == expected;
   }
 
  private:
-  read_only<bytes> m_given;
+  std::optional<read_only<bytes>> m_given;
   bytes m_own;
-  int m_counted = 0;
 };
 
 TEST_P(broadcasts, are_also_values_sections_arguments_of_constructors_and_results) {
@@ -103,24 +123,29 @@ TEST_P(broadcasts, are_also_values_sections_arguments_of_constructors_and_result
     for (int i = 1; i < count; i += 2) odd.push_back(i);
     make_section(pupils, odd).invoke<&pupil::forget>();
     int wrong = 0;
-    std::vector<future<int>> lengths;
+    std::vector<future<bool>> complete;
     for (int i = 0; i < 7; ++i) {
       wrong += !co_await readers[i].call<&reader::has_read>();
-      lengths.push_back(readers[i].call<&reader::longest>());
+      complete.push_back(readers[i].call<&reader::has_all>());
     }
-    for (auto& length : lengths) wrong += co_await std::move(length) != 7;
+    for (auto& each : complete) wrong += !co_await std::move(each);
     co_await quiescence();
     for (int i = 0; i < count; i += 97)
-      wrong += co_await pupils[i].call<&pupil::lessons>() != i % 2 * -10;
+      wrong += co_await pupils[i].call<&pupil::lessons>() != (i % 2 != 0 ? "-" : "");
     co_return wrong;
   });
 }
 
 struct subject : chare<subject> {
+  template <class Archive>
+  void serialize(Archive& ar) {
+    ar(m_heard);
+  }
   void hear(const bytes& speech) { m_heard += speech.size() == large; }
   int heard() const { return m_heard; }
   void object(const bytes&) {
-    if (this_rank().number == rank_count() - 1) throw std::runtime_error("an objection");
+    if (this_index() + 1 == this_array().extent().extent())
+      throw std::runtime_error("an objection");
   }
   void end(const bytes&) { exit_run(3); }
 
@@ -162,6 +187,7 @@ struct tally {
 TEST_P(broadcasts, leave_their_sender_twice_at_most_whatever_the_number_of_ranks) {
   std::vector<tally> sent(std::size_t(all.ranks));
   const auto body = [](runtime& rt) -> task<int> {
+    stay_in_place(rt, "counts messages");
     const auto subjects = create_rank_group<subject>(rt);
     subjects.invoke<&subject::hear>(bytes(large));
     co_await quiescence();

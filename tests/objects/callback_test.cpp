@@ -20,6 +20,10 @@ INSTANTIATE_TEST_SUITE_P(on, callbacks_on_one_rank, starling_test::one_rank,
                          starling_test::ranks_name);
 
 struct clerk : chare<clerk> {
+  template <class Archive>
+  void serialize(Archive& ar) {
+    ar(m_taken, m_kept);
+  }
   void take(int value) { m_taken.push_back(value); }
   void take_text(const std::string& text) { m_taken.push_back(int(text.size())); }
   void ring() { m_taken.push_back(-1); }

@@ -34,14 +34,15 @@ task<> wake(chare_array<pal> a, int i) {
 
 TEST_P(channels_between_ranks, follow_their_elements_from_rank_to_rank) {
   const auto both = create_array<pal>(rt, 2, placement::round_robin);
-  rt.sync_wait([](chare_array<pal> a) -> task<> {
+  const bool is_forced = rt.service<detail::object_space>().forced().are_on();
+  rt.sync_wait([](chare_array<pal> a, bool is_forced) -> task<> {
     constexpr int each = 6;  // numbers of all kinds of memory
     int given = 0;
     for (const auto& [first, second] : {std::pair(0, 1), {2, 1}, {2, 0}, {1, 1}, {0, 2}, {0, 1}}) {
       const int to[] = {first, second};
       for (const int i : {0, 1}) {
         const int at = co_await place_after(a, i, to[i]);
-        EXPECT_EQ(at, to[i]);
+        EXPECT_TRUE(at == to[i] || is_forced) << at << " instead of " << to[i];
       }
       for (const int i : {0, 1}) a[i].invoke<&pal::give>(each);
       for (const int i : {0, 1}) a[i].invoke<&pal::take>(each);
@@ -52,7 +53,7 @@ TEST_P(channels_between_ranks, follow_their_elements_from_rank_to_rank) {
         EXPECT_TRUE(is_right) << co_await a[i].call<&pal::heard>();
       }
     }
-  }(both));
+  }(both, is_forced));
 }
 
 TEST_P(channels_between_ranks, data_that_the_partner_has_not_read_delay_the_departure) {

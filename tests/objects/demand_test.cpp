@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sparse arrays whose elements are made on demand, by the first messages to them.
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <numeric>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -13,6 +15,7 @@
 #include <starling/core.hpp>
 #include <starling/objects.hpp>
 
+#include "names.hpp"
 #include "on_ranks.hpp"
 
 namespace starling {
@@ -21,6 +24,7 @@ namespace {
 using starling_test::cluster;
 using starling_test::many;
 using starling_test::message_of;
+using starling_test::named;
 using starling_test::over_ucx;
 using starling_test::stay_in_place;
 
@@ -82,18 +86,16 @@ struct ledger : chare<ledger, std::uint64_t> {
   }
   awaited letter(int n);
   task<int> read() { co_return co_await when<&ledger::letter>(); }
-  void give(callback<int> to) { contribute(1, reduction::sum(), to); }
+  void name(callback<std::vector<std::uint64_t>> to) {
+    contribute(std::vector<std::uint64_t>{this_index()}, reduction::concatenate(), to);
+  }
   void go(int to) { migrate_to(std::size_t(to)); }
   int start() const { return m_start; }
   int count(int from) const { return int(m_notes[std::size_t(from)].size()); }
+  std::vector<int> notes(int from) const { return m_notes[std::size_t(from)]; }
   /// Whether each sender's messages are those from 0 to n − 1, in order.
   bool has_all_in_order(int n) const {
-    for (const std::vector<int>& of : m_notes) {
-      if (of.size() != std::size_t(n)) return false;
-      for (int i = 0; i < n; ++i)
-        if (of[std::size_t(i)] != i) return false;
-    }
-    return true;
+    return m_notes == std::vector(speakers, starling_test::numbers(0, n));
   }
 
  private:
@@ -117,6 +119,8 @@ chare_array<ledger> ledgers(runtime& rt, int every = 0, int start = 5) {
 }
 
 struct speaker : chare<speaker> {
+  template <class Archive>
+  void serialize(Archive&) {}
   /// Sends the messages of this speaker to all ledgers, in two ways, in an order of its own.
   task<> say(chare_array<ledger> to, int count) {
     std::vector<future<int>> answers;
@@ -191,32 +195,25 @@ TEST_P(demand, elements_are_made_where_the_placement_says) {
   }(all, workers() - 1));
 }
 
-/// Returns the sum of the contributions of all existing elements.
-task<int> count_elements(chare_array<ledger> a) {
-  auto [to, sum] = make_reply<int>();
-  a.invoke<&ledger::give>(to);
-  co_return co_await std::move(sum);
-}
-
-TEST_P(demand, reductions_and_broadcasts_count_the_elements_that_exist) {
+TEST_P(demand, reductions_and_broadcasts_reach_the_elements_that_exist_once) {
   const auto all = ledgers(rt, 1);  // every message makes an element migrate
   wait_for([](chare_array<ledger> a) -> task<> {
-    int expected = 0;
+    std::vector<std::uint64_t> existing;
+    std::array<std::vector<int>, indices> broadcasts;
     for (const std::uint64_t until : {1, 5, 6, 12}) {
-      for (std::uint64_t i = std::uint64_t(expected); i < until; ++i)
-        a[i].invoke<&ledger::take>(0, 0);
-      expected = int(until);
+      while (existing.size() < until) {
+        a[existing.size()].invoke<&ledger::take>(0, 0);
+        existing.push_back(existing.size());
+      }
       co_await quiescence();
-      EXPECT_EQ(co_await count_elements(a), expected);
-      a.invoke<&ledger::take>(1, 0);
+      EXPECT_EQ(co_await named(a), existing);
+      a.invoke<&ledger::take>(1, int(until));
+      for (const std::uint64_t i : existing) broadcasts[i].push_back(int(until));
       co_await quiescence();
-      EXPECT_EQ(made_in_all(), expected);
+      EXPECT_EQ(made_in_all(), int(until));
     }
-    for (std::uint64_t i = 0; i < indices; ++i) {
-      int broadcasts = 0;
-      for (const int existing : {1, 5, 6, 12}) broadcasts += int(i) < existing ? 1 : 0;
-      EXPECT_EQ(co_await a[i].call<&ledger::count>(1), broadcasts) << i;
-    }
+    for (std::uint64_t i = 0; i < indices; ++i)
+      EXPECT_EQ(co_await a[i].call<&ledger::notes>(1), broadcasts[i]) << i;
   }(all));
 }
 
@@ -326,15 +323,8 @@ TEST_P(demand, a_destroyed_array_makes_no_elements) {
     a[1].invoke<&ledger::take>(0, 0);
     a.destroy();
     co_await quiescence();
-    for (std::uint64_t i = 0; i < 4; ++i) {
-      bool is_missing = false;
-      try {
-        static_cast<void>(co_await a[i].call<&ledger::count>(0));
-      } catch (const no_such_element&) {
-        is_missing = true;
-      }
-      EXPECT_TRUE(is_missing) << i;
-    }
+    for (std::uint64_t i = 0; i < 4; ++i)
+      EXPECT_THROW(static_cast<void>(co_await a[i].call<&ledger::count>(0)), no_such_element) << i;
   }(all));
   EXPECT_EQ(made_in_all(), 1);
 }
@@ -376,8 +366,17 @@ struct sprout : chare<sprout, std::uint64_t> {
     for (const std::uint64_t child : {2 * this_index(), 2 * this_index() + 1})
       if (child < most) this_array()[child].invoke<&sprout::grow>();
   }
+  explicit sprout(migrated) {}
+  template <class Archive>
+  void serialize(Archive& ar) {
+    ar(m_grown);
+  }
   void grow() { ++m_grown; }
-  void give(callback<int> to) { contribute(m_grown, reduction::sum(), to); }
+  /// Contributes its index once for each message that has reached it.
+  void name(callback<std::vector<std::uint64_t>> to) {
+    const std::vector<std::uint64_t> mine(std::size_t(m_grown), this_index());
+    contribute(mine, reduction::concatenate(), to);
+  }
 
  private:
   int m_grown = 0;
@@ -386,14 +385,13 @@ struct sprout : chare<sprout, std::uint64_t> {
 TEST_P(demand, constructors_demand_further_elements) {
   const std::uint64_t most = std::uint64_t(many(2000, 200));
   const auto all = create_sparse_array<sprout>(rt, on_demand(most));
-  EXPECT_EQ(rt.sync_wait([](chare_array<sprout> a) -> task<int> {
+  std::vector<std::uint64_t> expected(most - 1);
+  std::iota(expected.begin(), expected.end(), 1);
+  rt.sync_wait([](chare_array<sprout> a, const std::vector<std::uint64_t>& expected) -> task<> {
     a[1].invoke<&sprout::grow>();
     co_await quiescence();
-    auto [to, sum] = make_reply<int>();
-    a.invoke<&sprout::give>(to);
-    co_return co_await std::move(sum);
-  }(all)),
-            int(most) - 1);
+    EXPECT_EQ(co_await named(a), expected);
+  }(all, expected));
 }
 
 }  // namespace

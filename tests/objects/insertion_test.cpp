@@ -34,6 +34,10 @@ task<> in_vain(F f) {
 
 struct lodger : chare<lodger> {
   explicit lodger(int value = 0) : m_value(value) {}
+  template <class Archive>
+  void serialize(Archive& ar) {
+    ar(m_value);
+  }
   void add(int n) { m_value += n; }
   int value() const { return m_value; }
   task<int> value_later() {
@@ -183,6 +187,8 @@ TEST_P(insertion_and_deletion, deletion_after_unawaited_messages_names_one) {
 
 /// Two arrays that insert and delete each other's elements while messages are in flight.
 struct egg : chare<egg> {
+  template <class Archive>
+  void serialize(Archive&) {}
   void hatch(int left, callback<int> done) {
     const int n = this_array().extent().extent();
     const int next = (this_index() + 3) % n;
@@ -230,6 +236,11 @@ TEST_P(insertion_and_deletion, a_chain_of_elements_makes_and_deletes_itself) {
 /// Fibonacci by chares: each inserts two more, adds their results and deletes itself.
 struct fibonacci : chare<fibonacci, std::uint64_t> {
   fibonacci(int n, callback<long> to) : m_to(std::move(to)) { spawn_or_answer(n); }
+  explicit fibonacci(migrated) {}
+  template <class Archive>
+  void serialize(Archive& ar) {
+    ar(m_to, m_sum, m_came);
+  }
   void add(long n) {
     m_sum += n;
     if (++m_came == 2) answer(m_sum);

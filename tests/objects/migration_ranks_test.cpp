@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Elements that migrate to other ranks: their state, replies, reductions, sections, and errors.
+#include <algorithm>
 #include <cstdint>
 #include <numeric>
 #include <stdexcept>
@@ -12,6 +13,7 @@
 #include <starling/core.hpp>
 #include <starling/objects.hpp>
 
+#include "names.hpp"
 #include "on_ranks.hpp"
 
 namespace starling {
@@ -20,6 +22,8 @@ namespace {
 using starling_test::cluster;
 using starling_test::many;
 using starling_test::message_of;
+using starling_test::named;
+using starling_test::numbers;
 using starling_test::over_ucx;
 using starling_test::stay_in_place;
 
@@ -85,7 +89,19 @@ struct nomad : chare<nomad> {
   task<> failing_sum() {
     co_await reduce(1, [](int, int) -> int { throw std::range_error("no sum"); });
   }
-  void give(callback<int> to) { contribute(1, reduction::sum(), to); }
+  void name(callback<std::vector<int>> to) {
+    contribute(std::vector<int>{this_index()}, reduction::concatenate(), to);
+  }
+  /// Returns the indices of the elements that contribute, in order. `over`: empty or one section.
+  task<std::vector<int>> names(std::vector<section<nomad>> over) {
+    std::vector<int> mine{this_index()}, got;
+    if (over.empty())
+      got = co_await reduce(std::move(mine), reduction::concatenate());
+    else
+      got = co_await reduce(over.front(), std::move(mine), reduction::concatenate());
+    std::ranges::sort(got);
+    co_return got;
+  }
   void note(int n) { m_numbers.push_back(n); }
   std::vector<int> notes() const { return m_numbers; }
 
@@ -180,6 +196,8 @@ TEST_P(rank_migration, contributes_and_waits_for_results_on_another_rank) {
   rt.sync_wait([](chare_array<nomad> all, int workers) -> task<> {
     const std::vector<int> few{0, 2, 3, 5};
     const auto some = make_section(all, few);
+    const std::vector<int> everyone = numbers(0, nomads);
+    const std::vector<section<nomad>> no_section, one_section{some};
     all.invoke<&nomad::keep>(callback<int>(), some);
     co_await quiescence();
     for (int hop = 0; hop < 3; ++hop) {
@@ -190,9 +208,13 @@ TEST_P(rank_migration, contributes_and_waits_for_results_on_another_rank) {
       std::vector<future<int>> parts;
       for (const int i : few) parts.push_back(all[i].call<&nomad::sums_of_section>(3));
       for (const int sum : co_await when_all(std::move(parts))) EXPECT_EQ(sum, 3 * 4);
-      auto [to, total] = make_reply<int>();
-      all.invoke<&nomad::give>(to);
-      EXPECT_EQ(co_await std::move(total), nomads);
+      EXPECT_EQ(co_await named(all), everyone);
+      std::vector<future<std::vector<int>>> each;
+      for (const int i : few) each.push_back(all[i].call<&nomad::names>(one_section));
+      for (auto& e : each) EXPECT_EQ(co_await std::move(e), few);
+      each.clear();
+      for (const int i : everyone) each.push_back(all[i].call<&nomad::names>(no_section));
+      for (auto& e : each) EXPECT_EQ(co_await std::move(e), everyone);
       std::vector<future<void>> failures;
       for (int i = 0; i < nomads; ++i) failures.push_back(all[i].call<&nomad::failing_sum>());
       for (auto& f : failures) EXPECT_THROW(co_await std::move(f), std::range_error);
@@ -216,6 +238,8 @@ TEST_P(rank_migration, keeps_proxies_and_callbacks_valid) {
 
 /// Sends single messages, broadcasts and messages to a section in turn.
 struct speaker : chare<speaker> {
+  template <class Archive>
+  void serialize(Archive&) {}
   void say(chare_array<nomad> to, section<nomad> some, int count) {
     for (int n = 0; n < count; ++n) {
       if (n % 3 == 0) to.invoke<&nomad::note>(n);

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Elements that migrate between workers and ranks: messages, coroutines, broadcasts, sections,
 // reductions and destruction.
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -11,6 +13,7 @@
 #include <starling/core.hpp>
 #include <starling/objects.hpp>
 
+#include "names.hpp"
 #include "on_ranks.hpp"
 
 namespace starling {
@@ -19,6 +22,7 @@ namespace {
 using starling_test::cluster;
 using starling_test::many;
 using starling_test::message_of;
+using starling_test::numbers;
 using starling_test::over_ucx;
 using starling_test::stay_in_place;
 
@@ -30,6 +34,7 @@ INSTANTIATE_TEST_SUITE_P(on, migration,
                          starling_test::ranks_name);
 
 constexpr int senders = 6;
+constexpr int travellers = 5;
 
 /// Records each message by sender, and migrates when told and after every few messages.
 struct traveller : chare<traveller> {
@@ -57,19 +62,33 @@ struct traveller : chare<traveller> {
     }
     co_return total;
   }
-  void give(int rounds, const callback<int>& to) {
-    for (int i = 0; i < rounds; ++i) {
-      contribute(1, reduction::sum(), to);
-      step();
-    }
+  /// Contributes a number that no other element and no other round has.
+  void give(int round, const callback<std::vector<int>>& to) {
+    contribute(std::vector<int>{travellers * round + this_index()}, reduction::concatenate(), to);
+    step();
   }
-  task<int> sums_over(section<traveller> some, int rounds) {
-    int total = 0;
+  /// Returns the numbers that `give` contributes, of all rounds; in order within each.
+  task<std::vector<int>> names(int rounds) {
+    std::vector<int> all;
     for (int i = 0; i < rounds; ++i) {
       step();
-      total += co_await reduce(some, 1, reduction::sum());
+      std::vector<int> mine{travellers * i + this_index()};
+      std::vector<int> got = co_await reduce(std::move(mine), reduction::concatenate());
+      std::ranges::sort(got);
+      all.insert(all.end(), got.begin(), got.end());
     }
-    co_return total;
+    co_return all;
+  }
+  task<std::vector<int>> names_over(section<traveller> some, int rounds) {
+    std::vector<int> all;
+    for (int i = 0; i < rounds; ++i) {
+      step();
+      std::vector<int> mine{travellers * i + this_index()};
+      std::vector<int> got = co_await reduce(some, std::move(mine), reduction::concatenate());
+      std::ranges::sort(got);
+      all.insert(all.end(), got.begin(), got.end());
+    }
+    co_return all;
   }
   int place() { return int(this_worker()); }
   int migrations() const { return m_migrations; }
@@ -126,6 +145,8 @@ struct traveller : chare<traveller> {
 };
 
 struct sender : chare<sender> {
+  template <class Archive>
+  void serialize(Archive&) {}
   void say(chare_array<traveller> to, int count) {
     const int n = to.extent().extent();
     for (int i = 0; i < count; ++i)
@@ -151,8 +172,6 @@ struct sender : chare<sender> {
         for (int l = 0; l < n; ++l) to[l].invoke<&traveller::letter>(this_index(), i);
   }
 };
-
-constexpr int travellers = 5;
 
 TEST_P(migration, an_element_moves_to_the_worker_that_it_names) {
   stay_in_place(rt, "names the workers of the placement");
@@ -223,6 +242,14 @@ TEST_P(migration, takes_along_the_mailbox_and_coroutines_that_wait_for_messages)
       }(speakers, all, count, workers));
 }
 
+/// Returns what `traveller::names` returns if these elements contribute, each once in each round.
+std::vector<int> names_of(const std::vector<int>& elements, int rounds) {
+  std::vector<int> result;
+  for (int i = 0; i < rounds; ++i)
+    for (const int each : elements) result.push_back(travellers * i + each);
+  return result;
+}
+
 TEST_P(migration, completes_reductions_while_elements_move) {
   const auto all = create_array<traveller>(rt, travellers, placement::round_robin, 2);
   const int rounds = many(50, 15), workers = int(total_worker_count(rt));
@@ -233,20 +260,31 @@ TEST_P(migration, completes_reductions_while_elements_move) {
     for (int i = 0; i < travellers; ++i) sums.push_back(l[i].call<&traveller::sums>(rounds));
     for (const int sum : co_await when_all(std::move(sums)))
       EXPECT_EQ(sum, travellers * rounds * (rounds + 1) / 2);
+    std::vector<future<std::vector<int>>> names;
+    for (int i = 0; i < travellers; ++i) names.push_back(l[i].call<&traveller::names>(rounds));
+    const std::vector<int> everyone = numbers(0, travellers);
+    for (auto& each : names) EXPECT_EQ(co_await std::move(each), names_of(everyone, rounds));
     std::vector<int> few{0, 2, 3};
     const auto some = make_section(l, few);
-    std::vector<future<int>> partial;
-    for (const int i : few) partial.push_back(l[i].call<&traveller::sums_over>(some, rounds));
-    for (const int sum : co_await when_all(std::move(partial))) EXPECT_EQ(sum, 3 * rounds);
+    names.clear();
+    for (const int i : few) names.push_back(l[i].call<&traveller::names_over>(some, rounds));
+    for (auto& each : names) EXPECT_EQ(co_await std::move(each), names_of(few, rounds));
   }(all, rounds, workers));
 }
 
 struct listener : chare<listener> {
-  void result(int n) { m_results.push_back(n); }
-  std::vector<int> results() const { return m_results; }
+  template <class Archive>
+  void serialize(Archive& ar) {
+    ar(m_results);
+  }
+  void result(std::vector<int> names) {
+    std::ranges::sort(names);
+    m_results.push_back(std::move(names));
+  }
+  std::vector<std::vector<int>> results() const { return m_results; }
 
  private:
-  std::vector<int> m_results;
+  std::vector<std::vector<int>> m_results;
 };
 
 TEST_P(migration, sends_the_results_of_reductions_to_callbacks) {
@@ -257,11 +295,17 @@ TEST_P(migration, sends_the_results_of_reductions_to_callbacks) {
       [](chare_array<traveller> l, chare_array<listener> ear, int rounds, int workers) -> task<> {
         l.invoke<&traveller::set_workers>(workers);
         co_await quiescence();
-        const auto to = ear[0].to<&listener::result, int>();
-        for (int i = 0; i < rounds; ++i) l.invoke<&traveller::give>(1, to);
+        const auto to = ear[0].to<&listener::result, std::vector<int>>();
+        std::vector<std::vector<int>> expected(static_cast<std::size_t>(rounds));
+        for (int i = 0; i < rounds; ++i) {
+          l.invoke<&traveller::give>(i, to);
+          for (int e = 0; e < travellers; ++e)
+            expected[std::size_t(i)].push_back(travellers * i + e);
+        }
         co_await quiescence();
-        EXPECT_EQ(co_await ear[0].call<&listener::results>(),
-                  std::vector<int>(std::size_t(rounds), travellers));
+        std::vector<std::vector<int>> results = co_await ear[0].call<&listener::results>();
+        std::ranges::sort(results);
+        EXPECT_EQ(results, expected);
       }(all, ear, rounds, workers));
 }
 

@@ -20,6 +20,10 @@ INSTANTIATE_TEST_SUITE_P(on, message_order, starling_test::some_ranks, starling_
 
 /// Records the messages of each sender, for each kind of entry method.
 struct listener : chare<listener> {
+  template <class Archive>
+  void serialize(Archive& ar) {
+    ar(m_heard, m_read, m_ended);
+  }
   void plain(int from, int n) { m_heard[std::size_t(from)].push_back(n); }
   task<> begun(int from, int n) {
     m_heard[std::size_t(from)].push_back(n);  // coroutines begin in the order of their messages
@@ -52,6 +56,8 @@ struct listener : chare<listener> {
 
 /// Sends numbers to every listener, from one entry method or from several.
 struct speaker : chare<speaker> {
+  template <class Archive>
+  void serialize(Archive&) {}
   void say(chare_array<listener> to, int count) {
     const int n = to.extent().extent();
     for (int i = 0; i < count; ++i)
@@ -145,6 +151,10 @@ TEST_P(message_order, of_a_foreign_thread_is_kept_too) {
 
 /// Urgent messages: in order among themselves, before waiting normal messages.
 struct counter : chare<counter> {
+  template <class Archive>
+  void serialize(Archive& ar) {
+    ar(m_normal, m_urgent, m_urgent_when_last);
+  }
   void normal(int n) {
     m_normal.push_back(n);
     m_urgent_when_last = m_urgent.size();

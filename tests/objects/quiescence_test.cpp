@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Quiescence: never before all possible work is done.
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <memory>
 #include <mutex>
+#include <numeric>
 #include <stdexcept>
 #include <thread>
 #include <utility>
@@ -41,7 +43,18 @@ struct doubling {
 };
 
 struct busy : chare<busy> {
-  static constexpr bool one_rank = true;  // futures do not travel; a test on one rank sends one
+  template <class Archive>
+  void serialize(Archive& ar) {
+    ar(m_count, m_seen);
+  }
+  /// Passes numbers on as the nodes of a binary tree: each number once.
+  void divide(int generations, int number) {
+    m_seen.push_back(number);
+    const int n = this_array().extent().extent();
+    for (int k = 0; k < 2 && generations > 0; ++k)
+      this_array()[(3 * this_index() + 5 * k + 1) % n].invoke<&busy::divide>(generations - 1,
+                                                                             2 * number + k);
+  }
   void multiply(int generations) {
     ++m_count;
     const int n = this_array().extent().extent();
@@ -74,10 +87,6 @@ struct busy : chare<busy> {
     EXPECT_EQ(value, 1 << rounds);
     this_array()[0].invoke<&busy::multiply>(2);
   }
-  task<> after_future(shared_future<int> f) {
-    const int generations = co_await f;
-    multiply(generations);
-  }
   task<> after_reduction() {
     co_await reduce(1, reduction::sum{});
     ++m_count;
@@ -91,9 +100,11 @@ struct busy : chare<busy> {
   awaited never();
   task<> wait_for_ever() { co_await when<&busy::never>(); }
   int count() const { return m_count; }
+  std::vector<int> seen() { return std::exchange(m_seen, {}); }
 
  private:
   int m_count = 0;
+  std::vector<int> m_seen;
 };
 
 task<int> total(chare_array<busy> all) {
@@ -106,10 +117,18 @@ TEST_P(quiescence_of_ranks, comes_after_messages_that_send_messages) {
   const auto all = create_array<busy>(rt, 17, placement::round_robin);
   const int generations = many(13, 9);
   rt.sync_wait([](chare_array<busy> a, int generations) -> task<> {
+    std::vector<int> expected(std::size_t((2 << generations) - 1));
+    std::iota(expected.begin(), expected.end(), 1);
     for (int repeat = 1; repeat <= 5; ++repeat) {
-      a[repeat].invoke<&busy::multiply>(generations);
+      a[repeat].invoke<&busy::divide>(generations, 1);
       co_await quiescence();
-      EXPECT_EQ(co_await total(a), repeat * ((2 << generations) - 1));
+      std::vector<int> all;
+      for (int i = 0; i < a.extent().extent(); ++i) {
+        const std::vector<int> seen = co_await a[i].call<&busy::seen>();
+        all.insert(all.end(), seen.begin(), seen.end());
+      }
+      std::ranges::sort(all);
+      EXPECT_EQ(all, expected);
     }
   }(all, generations));
 }
@@ -145,8 +164,17 @@ TEST_P(quiescence_of_devices, comes_after_device_work) {
   }(all));
 }
 
+struct awaiting : chare<awaiting> {
+  static constexpr bool one_rank = true;  // futures do not travel
+  task<> after_future(chare_array<busy> others, shared_future<int> f) {
+    const int generations = co_await f;
+    others[this_index()].invoke<&busy::multiply>(generations);
+  }
+};
+
 TEST_P(quiescence_of_one_rank, comes_after_promises_of_a_foreign_thread) {
   const auto all = create_array<busy>(rt, 5, placement::round_robin);
+  const auto waiting = create_array<awaiting>(rt, 5, placement::block);
   promise<int> generations;
   std::atomic<bool> asked{false};
   std::thread foreign([&, token = rt.hold_external_work()]() mutable {
@@ -154,12 +182,13 @@ TEST_P(quiescence_of_one_rank, comes_after_promises_of_a_foreign_thread) {
     generations.set_value(3);
     const external_work released = std::move(token);
   });
-  rt.sync_wait([](chare_array<busy> a, shared_future<int> f, std::atomic<bool>& asked) -> task<> {
-    a.invoke<&busy::after_future>(f);
+  rt.sync_wait([](chare_array<busy> a, chare_array<awaiting> waiting, shared_future<int> f,
+                  std::atomic<bool>& asked) -> task<> {
+    waiting.invoke<&awaiting::after_future>(a, f);
     asked.store(true);
     co_await quiescence();
     EXPECT_EQ(co_await total(a), 5 * 15);
-  }(all, generations.get_future().share(), asked));
+  }(all, waiting, generations.get_future().share(), asked));
   foreign.join();
 }
 
@@ -174,16 +203,20 @@ TEST_P(quiescence_of_ranks, comes_after_awaited_reductions) {
   }(all));
 }
 
+using counter = starling_test::in_process<std::atomic<int>>;
+struct mayfly : chare<mayfly, std::uint64_t> {
+  mayfly(int left, counter born) {
+    ++*born.it;
+    for (std::uint64_t k = 0; k < 2 && left > 0; ++k)
+      this_array().insert(2 * this_index() + k, left - 1, born);
+    this_element().destroy();
+  }
+  explicit mayfly(migrated) {}
+  template <class Archive>
+  void serialize(Archive&) {}
+};
+
 TEST_P(quiescence_of_ranks, comes_after_elements_that_are_made_and_deleted) {
-  using counter = starling_test::in_process<std::atomic<int>>;
-  struct mayfly : chare<mayfly, std::uint64_t> {
-    mayfly(int left, counter born) {
-      ++*born.it;
-      for (std::uint64_t k = 0; k < 2 && left > 0; ++k)
-        this_array().insert(2 * this_index() + k, left - 1, born);
-      this_element().destroy();
-    }
-  };
   const auto all = create_sparse_array<mayfly>(rt);
   // Static: the thread sanitizer does not see that UCX orders its construction before its use.
   static std::atomic<int> born;
@@ -264,6 +297,8 @@ INSTANTIATE_TEST_SUITE_P(on, quiescence_of_failed_runs, starling_test::some_rank
                          starling_test::ranks_name);
 
 struct failing : chare<failing> {
+  template <class Archive>
+  void serialize(Archive&) {}
   void fail() {
     if (this_index() == 3) throw std::runtime_error("density is negative");
   }

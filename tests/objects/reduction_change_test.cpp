@@ -1,18 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reductions and broadcasts while elements are inserted and deleted.
 #include <algorithm>
+#include <vector>
 
 #include <gtest/gtest.h>
 
 #include <starling/core.hpp>
 #include <starling/objects.hpp>
 
+#include "names.hpp"
 #include "on_ranks.hpp"
 
 namespace starling {
 namespace {
 
 using starling_test::many;
+using starling_test::named;
+using starling_test::numbers;
 
 class changing_arrays : public starling_test::on_ranks {
  protected:
@@ -25,17 +29,21 @@ class changing_arrays : public starling_test::on_ranks {
 INSTANTIATE_TEST_SUITE_P(on, changing_arrays, starling_test::some_ranks, starling_test::ranks_name);
 
 struct guest : chare<guest> {
+  template <class Archive>
+  void serialize(Archive& ar) {
+    ar(m_noted);
+  }
   void count(callback<int> to) { contribute(1, reduction::sum{}, to); }
   void name(callback<std::vector<int>> to) {
     contribute(std::vector<int>{this_index()}, reduction::concatenate{}, to);
   }
   task<int> agree() { co_return co_await reduce(this_index(), reduction::min{}); }
   void leave() { this_element().destroy(); }
-  void note() { ++m_noted; }
-  int noted() const { return m_noted; }
+  void note(int number) { m_noted.push_back(number); }
+  std::vector<int> noted() const { return m_noted; }
 
  private:
-  int m_noted = 0;
+  std::vector<int> m_noted;
 };
 
 task<int> counted(chare_array<guest> a) {
@@ -50,19 +58,19 @@ TEST_P(changing_arrays, reduce_over_the_existing_elements) {
     for (int i = 0; i < 60; i += 2) a.insert(i);
     co_await quiescence();  // they are inserted, on the remaining ranks too
     EXPECT_EQ(co_await counted(a), 30);
+    EXPECT_EQ(co_await named(a), numbers(0, 60, 2));
     for (int i = 1; i < 60; i += 2) a.insert(i);
     co_await quiescence();
     EXPECT_EQ(co_await counted(a), 60);
     for (int i = 0; i < 60; i += 3) a[i].destroy();
     EXPECT_EQ(co_await counted(a), 40);
+    std::vector<int> left = numbers(0, 60);
+    std::erase_if(left, [](int i) { return i % 3 == 0; });
+    EXPECT_EQ(co_await named(a), left);
     for (int i = 0; i < 60; i += 3) a.insert(i);
     co_await quiescence();
     EXPECT_EQ(co_await counted(a), 60);
-    auto [to, names] = make_reply<std::vector<int>>();
-    a.invoke<&guest::name>(to);
-    auto all = co_await std::move(names);
-    std::sort(all.begin(), all.end());
-    for (int i = 0; i < 60; ++i) EXPECT_EQ(all[std::size_t(i)], i);
+    EXPECT_EQ(co_await named(a), numbers(0, 60));
   }(hotel));
 }
 
@@ -72,10 +80,11 @@ TEST_P(changing_arrays, reduce_when_all_elements_of_a_worker_are_deleted) {
     a.insert(7);
     co_await quiescence();
     for (int i = 0; i < 20; ++i) {
-      EXPECT_EQ(co_await counted(a), 1);
+      EXPECT_EQ(co_await named(a), numbers(7, 8));
       a.insert(i % 7);
       co_await quiescence();
-      EXPECT_EQ(co_await counted(a), 2);
+      const std::vector<int> both{i % 7, 7};
+      EXPECT_EQ(co_await named(a), both);
       a[i % 7].destroy();
     }
   }(hotel));
@@ -106,8 +115,10 @@ TEST_P(changing_arrays, use_contributions_of_elements_deleted_before_the_result)
     }
     co_await quiescence();
     a[19].invoke<&guest::name>(to);
-    EXPECT_EQ((co_await std::move(names)).size(), 20u);
-    EXPECT_EQ(co_await counted(a), 1);
+    std::vector<int> all = co_await std::move(names);
+    std::ranges::sort(all);
+    EXPECT_EQ(all, numbers(0, 20));
+    EXPECT_EQ(co_await named(a), numbers(19, 20));
   }(hotel));
 }
 
@@ -117,21 +128,27 @@ TEST_P(changing_arrays, broadcast_to_each_existing_element_once) {
   wait_for([](chare_array<guest> a, int rounds) -> task<> {
     for (int i = 0; i < 100; ++i) a.insert(i);
     for (int r = 0; r < rounds; ++r) {
-      a.invoke<&guest::note>();
+      a.invoke<&guest::note>(r);
       a.insert(100 + r);  // takes part from the next round on
       a[r].destroy();     // has received all earlier broadcasts
     }
     co_await quiescence();
-    for (int i = rounds; i < 100; ++i) EXPECT_EQ(co_await a[i].call<&guest::noted>(), rounds);
+    for (int i = rounds; i < 100; ++i)
+      EXPECT_EQ(co_await a[i].call<&guest::noted>(), numbers(0, rounds)) << i;
     for (int r = 0; r < rounds; ++r)
-      EXPECT_EQ(co_await a[100 + r].call<&guest::noted>(), rounds - 1 - r);
-    EXPECT_EQ(co_await counted(a), 100);
+      EXPECT_EQ(co_await a[100 + r].call<&guest::noted>(), numbers(r + 1, rounds)) << 100 + r;
+    EXPECT_EQ(co_await named(a), numbers(rounds, 100 + rounds));
   }(hotel, rounds));
 }
 
 /// Inserts and deletes elements in entry methods during broadcasts.
 struct cell : chare<cell, std::string> {
   explicit cell(int generation) : m_generation(generation) {}
+  explicit cell(migrated) {}
+  template <class Archive>
+  void serialize(Archive& ar) {
+    ar(m_generation);
+  }
   /// A daughter may be inserted before the broadcast arrives that made her mother divide.
   void divide(int generation) {
     if (m_generation != generation) return;
@@ -139,10 +156,12 @@ struct cell : chare<cell, std::string> {
     this_array().insert(this_index() + "b", m_generation + 1);
     this_element().destroy();
   }
-  void count(callback<int> to) { contribute(1, reduction::sum{}, to); }
+  void name(callback<std::vector<std::string>> to) {
+    contribute(std::vector<std::string>{this_index()}, reduction::concatenate{}, to);
+  }
 
  private:
-  int m_generation;
+  int m_generation = 0;
 };
 
 TEST_P(changing_arrays, double_at_every_broadcast_that_makes_them_divide) {
@@ -150,18 +169,29 @@ TEST_P(changing_arrays, double_at_every_broadcast_that_makes_them_divide) {
   const int generations = many(9, 5);
   wait_for([](chare_array<cell> a, int generations) -> task<> {
     a.insert("", 0);
+    std::vector<std::string> expected{""};
     for (int g = 0; g < generations; ++g) {
       a.invoke<&cell::divide>(g);
       co_await quiescence();
-      auto [to, sum] = make_reply<int>();
-      a.invoke<&cell::count>(to);
-      EXPECT_EQ(co_await std::move(sum), 2 << g);
+      std::vector<std::string> daughters;  // in order, as their mothers are
+      for (const std::string& mother : expected)
+        for (const char* which : {"a", "b"}) daughters.push_back(mother + which);
+      expected = std::move(daughters);
+      auto [to, names] = make_reply<std::vector<std::string>>();
+      a.invoke<&cell::name>(to);
+      std::vector<std::string> all = co_await std::move(names);
+      std::ranges::sort(all);
+      EXPECT_EQ(all, expected);
     }
   }(colony, generations));
 }
 
 /// Coroutines that reduce in every round, and an element that joins or leaves in each.
 struct roundabout : chare<roundabout> {
+  template <class Archive>
+  void serialize(Archive& ar) {
+    ar(m_least, m_most, m_done);
+  }
   task<> run(int rounds) {
     for (int r = 0; r < rounds; ++r) {
       const int there = co_await reduce(1, reduction::sum{});

@@ -24,13 +24,18 @@ INSTANTIATE_TEST_SUITE_P(on, reductions, starling_test::some_ranks, starling_tes
 template <class V>
 struct giver : chare<giver<V>> {
   explicit giver(V (*value_of)(int)) : m_value(value_of(this->this_index())) {}
+  explicit giver(migrated) {}
+  template <class Archive>
+  void serialize(Archive& ar) {
+    ar(m_value);
+  }
   template <class Op>
   void give(const Op& op, const callback<V>& to) {
     this->contribute(m_value, op, to);
   }
 
  private:
-  V m_value;
+  V m_value{};
 };
 
 /// Reduces over the elements 0 … count−1, each of which contributes `value_of(index)`.
@@ -151,19 +156,22 @@ TEST_P(reductions, by_the_users_operations_over_the_users_types) {
   EXPECT_EQ(counts[63], 2);
 }
 
+using owner = std::unique_ptr<int>;
+struct holder : chare<holder> {
+  template <class Archive>
+  void serialize(Archive&) {}
+  void give(callback<owner> to) {
+    contribute(
+        std::make_unique<int>(this_index()),
+        [](owner a, const owner& b) {
+          *a += *b;
+          return a;
+        },
+        to);
+  }
+};
+
 TEST_P(reductions, of_values_that_can_only_be_moved) {
-  using owner = std::unique_ptr<int>;
-  struct holder : chare<holder> {
-    void give(callback<owner> to) {
-      contribute(
-          std::make_unique<int>(this_index()),
-          [](owner a, const owner& b) {
-            *a += *b;
-            return a;
-          },
-          to);
-    }
-  };
   const auto all = create_array<holder>(rt, 10, placement::round_robin);
   auto [to, answer] = make_reply<owner>();
   all.invoke<&holder::give>(to);
@@ -178,6 +186,10 @@ TEST_P(reductions, of_one_element_and_of_fewer_than_there_are_workers) {
 }
 
 struct worker_of_rounds : chare<worker_of_rounds> {
+  template <class Archive>
+  void serialize(Archive& ar) {
+    ar(m_passed);
+  }
   /// Contributes to all of them at once, without waiting for the results.
   void give(const std::vector<callback<int>>& to) {
     for (std::size_t r = 0; r < to.size(); ++r)
@@ -188,17 +200,6 @@ struct worker_of_rounds : chare<worker_of_rounds> {
     contribute(this_index() / 2.0, reduction::sum{}, b);
     contribute(std::string(1, char('a' + this_index())), reduction::max{}, c);
   }
-  /// Either of two coroutines may reach a reduction first, so both contribute the same value.
-  task<int> rounds(int count) {
-    int sum = 0;
-    for (int r = 0; r < count; ++r) sum += co_await reduce(1, reduction::sum{});
-    co_return sum;
-  }
-  void begin_two(int count) {
-    m_first = spawn(rounds(count));
-    m_second = spawn(rounds(count));
-  }
-  task<int> both() { co_return co_await std::move(m_first) + co_await std::move(m_second); }
   task<> stop_at(int barriers) {
     for (m_passed = 0; m_passed < barriers; ++m_passed) co_await barrier();
   }
@@ -216,8 +217,6 @@ struct worker_of_rounds : chare<worker_of_rounds> {
   }
 
  private:
-  future<int> m_first;
-  future<int> m_second;
   int m_passed = 0;
 };
 
@@ -251,12 +250,31 @@ TEST_P(reductions, of_different_kinds_may_follow_each_other) {
   }(all));
 }
 
+/// Never leaves its rank, as its futures cannot.
+struct two_at_once : chare<two_at_once> {
+  /// Either of two coroutines may reach a reduction first, so both contribute the same value.
+  task<int> rounds(int count) {
+    int sum = 0;
+    for (int r = 0; r < count; ++r) sum += co_await reduce(1, reduction::sum{});
+    co_return sum;
+  }
+  void begin(int count) {
+    m_first = spawn(rounds(count));
+    m_second = spawn(rounds(count));
+  }
+  task<int> both() { co_return co_await std::move(m_first) + co_await std::move(m_second); }
+
+ private:
+  future<int> m_first;
+  future<int> m_second;
+};
+
 TEST_P(reductions, may_be_awaited_by_several_coroutines_of_each_chare) {
-  const auto all = create_array<worker_of_rounds>(rt, 12, placement::round_robin);
-  rt.sync_wait([](chare_array<worker_of_rounds> a, int rounds) -> task<> {
-    a.invoke<&worker_of_rounds::begin_two>(rounds);
+  const auto all = create_array<two_at_once>(rt, 12, placement::round_robin);
+  rt.sync_wait([](chare_array<two_at_once> a, int rounds) -> task<> {
+    a.invoke<&two_at_once::begin>(rounds);
     for (int i = 0; i < 12; ++i)
-      EXPECT_EQ(co_await a[i].call<&worker_of_rounds::both>(), 2 * 12 * rounds);
+      EXPECT_EQ(co_await a[i].call<&two_at_once::both>(), 2 * 12 * rounds);
   }(all, many(50, 10)));
 }
 
@@ -285,6 +303,8 @@ TEST_P(reductions, hold_a_barrier_until_the_last_contribution) {
 
 /// Waits in tasks that its entry methods await: many of them end at once.
 struct divided : chare<divided> {
+  template <class Archive>
+  void serialize(Archive&) {}
   awaited go(int round);
   task<> start(int round) { co_await when<&divided::go>(round); }
   task<int> agree() { co_return co_await reduce(1, reduction::sum{}); }
@@ -309,7 +329,8 @@ TEST_P(reductions, and_broadcasts_resume_tasks_of_many_elements) {
   }(all, rounds));
 }
 
-/// Contributes in its constructor, before all other elements exist.
+/// Contributes in its constructor, before all other elements exist. Never leaves its rank, as its
+/// future cannot.
 struct early_giver : chare<early_giver> {
   explicit early_giver(const callback<int>& to) {
     contribute(this_index(), reduction::sum{}, to);

@@ -16,6 +16,10 @@ class rings : public starling_test::on_ranks {};
 INSTANTIATE_TEST_SUITE_P(on, rings, starling_test::some_ranks, starling_test::ranks_name);
 
 struct link : chare<link> {
+  template <class Archive>
+  void serialize(Archive& ar) {
+    ar(m_passed);
+  }
   void pass(int left, callback<int> done) {
     ++m_passed;
     const int next = (this_index() + 1) % this_array().extent().extent();
@@ -75,6 +79,8 @@ TEST_P(rings, pass_many_tokens_at_once) {
 
 /// A ring whose members await the token, each in one coroutine.
 struct runner : chare<runner> {
+  template <class Archive>
+  void serialize(Archive&) {}
   awaited token(int lap, long value);
   task<long> run(int laps) {
     const int n = this_array().extent().extent();
@@ -106,9 +112,13 @@ TEST_P(rings, of_coroutines_await_their_token) {
 struct pong;
 /// Two arrays of different types; each receives the proxy of the other array in a message.
 struct ping : chare<ping, index2> {
+  template <class Archive>
+  void serialize(Archive&) {}
   void serve(chare_array<pong> others, int left, callback<int> done);
 };
 struct pong : chare<pong, index2> {
+  template <class Archive>
+  void serialize(Archive&) {}
   void answer(chare_array<ping> others, int left, callback<int> done) {
     others[{this_index().y, this_index().x}].invoke<&ping::serve>(this_array(), left - 1, done);
   }
@@ -136,6 +146,8 @@ TEST_P(rings, pass_between_arrays_of_two_types) {
 
 /// Each row and each column of a grid is a ring.
 struct crossing : chare<crossing, index2> {
+  template <class Archive>
+  void serialize(Archive&) {}
   void along(bool rows, int left, callback<int> done) {
     if (left == 0) return done.deliver(int(rows));
     const index2 n = this_array().extent().extent();
