@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
@@ -45,20 +46,38 @@ std::uint64_t advanced(std::uint64_t value, std::uint64_t step) {
 
 // --- a rank
 
+/// Which element has which value, for sums of all elements.
+std::uint64_t marked(std::uint64_t value, std::uint64_t element) { return mixed(value, element); }
+
 struct counter : starling::chare<counter> {
   explicit counter(starling::migrated) {}
-  explicit counter(std::size_t words) : m_state(words + 1, std::uint64_t(this_index())) {}
+  explicit counter(std::size_t words) : m_state(words + 1, own_number()) {}
   template <class Archive>
   void serialize(Archive& ar) {
-    ar(m_state);
+    ar(m_state, m_migrations);
   }
-  void step(std::uint64_t step, starling::callback<std::uint64_t> done) {
+  void after_migration() { ++m_migrations; }
+  /// `migrates`: to another rank, while the next step or a checkpoint begins.
+  void step(std::uint64_t step, bool migrates, starling::callback<std::uint64_t> done) {
     m_state[0] = advanced(m_state[0], step);
-    contribute(m_state[0], starling::reduction::sum(), std::move(done));
+    if (migrates) {
+      const std::size_t here = runtime::current()->worker_count();
+      const auto ranks = std::size_t(starling::rank_count());
+      migrate_to((this_worker() + here * (1 + step % (ranks - 1))) % (here * ranks));
+    }
+    contribute(marked(m_state[0], own_number()), starling::reduction::sum(), std::move(done));
+  }
+  /// Contributes the number of migrations and of words of the state that are wrong.
+  void look(starling::callback<std::vector<std::uint64_t>> done) {
+    const auto right = std::uint64_t(std::count(m_state.begin() + 1, m_state.end(), own_number()));
+    contribute(std::vector<std::uint64_t>{m_migrations, m_state.size() - 1 - right},
+               starling::reduction::sum(), std::move(done));
   }
 
  private:
+  [[nodiscard]] std::uint64_t own_number() const { return std::uint64_t(this_index()); }
   std::vector<std::uint64_t> m_state;
+  std::uint64_t m_migrations = 0;
 };
 
 std::string restarts() {
@@ -74,7 +93,8 @@ void say(const std::string& line) {
 }
 
 /// Computes until a file `stop` exists. Prints the time of the first step of this job.
-task<int> lead(runtime& rt, std::string folder, std::size_t words, std::string checkpoint_path) {
+task<int> lead(runtime& rt, std::string folder, std::size_t words, std::string checkpoint_path,
+               bool migrates) {
   checkpoints saved = co_await checkpoints::open(rt, checkpoint_path);
   std::uint64_t step = 0, sum = 0;
   saved.add_value("step", step);
@@ -85,23 +105,28 @@ task<int> lead(runtime& rt, std::string folder, std::size_t words, std::string c
   starling::future<std::uint64_t> written;
   for (bool is_first = true; !std::filesystem::exists(folder + "/stop"); is_first = false) {
     auto [to, total] = starling::make_reply<std::uint64_t>();
-    all.invoke<&counter::step>(++step, to);
+    all.invoke<&counter::step>(++step, migrates, to);
     sum = co_await std::move(total);
     if (is_first) say("computing " + restarts() + ": " + std::to_string(now_ns()));
     if (step % steps_between == 0) written = co_await saved.take(step);
   }
   if (written.valid()) static_cast<void>(co_await std::move(written));
-  say("sum: " + std::to_string(step) + " " + std::to_string(sum));
+  co_await starling::quiescence();  // all elements have arrived
+  auto [to, totals] = starling::make_reply<std::vector<std::uint64_t>>();
+  all.invoke<&counter::look>(to);
+  const std::vector<std::uint64_t> seen = co_await std::move(totals);
+  say(fmt::format("sum: {} {} {} {}", step, sum, seen.at(0), seen.at(1)));
   co_return 0;
 }
 
-int be_rank(const std::string& folder, const std::string& words, const std::string& checkpoints) {
+int be_rank(const std::string& folder, const std::string& words, const std::string& checkpoints,
+            const std::string& migrates) {
   alarm(most_seconds);
   const char* const rank = std::getenv("STARLING_LAUNCH_RANK");
   say("rank " + std::string(rank == nullptr ? "0" : rank) + " of start " + restarts() + ": " +
       std::to_string(getpid()));
   runtime rt(starling::runtime_options::from_environment());
-  return starling::run(rt, lead(rt, folder, std::stoul(words), checkpoints));
+  return starling::run(rt, lead(rt, folder, std::stoul(words), checkpoints, migrates == "1"));
 }
 
 // --- the starter of the job, which kills its ranks
@@ -113,6 +138,7 @@ struct settings : bench::options {
   double most_seconds = 10;
   int copies = 1;  // of each share, in folders of different ranks
   bool lose_folders = false;
+  bool migrate = false;
   std::string folder = ".";
   std::string launcher;
 };
@@ -157,16 +183,18 @@ class strikes {
     int code = 0;
     const std::string said = m_job.finish(code);
     m_has_begun_anew = said.find("begins as at its first start") != said.npos;
-    std::uint64_t step = 0, sum = 0;
-    if (std::sscanf(result.c_str(), "%lu %lu", &step, &sum) != 2 || code != 0)
+    std::uint64_t step = 0, sum = 0, migrations = 0, wrong_words = 0;
+    const char* const form = "%lu %lu %lu %lu";
+    if (std::sscanf(result.c_str(), form, &step, &sum, &migrations, &wrong_words) != 4 || code != 0)
       throw std::runtime_error("the job has failed:\n" + said);
     std::uint64_t expected = 0;
     for (std::uint64_t value = 0; value < elements; ++value) {
       std::uint64_t x = value;
       for (std::uint64_t s = 1; s <= step; ++s) x = advanced(x, s);
-      expected += x;
+      expected += marked(x, value);
     }
-    return sum == expected;
+    return sum == expected && wrong_words == 0 &&
+           migrations >= (m_chosen.migrate ? elements * step : 0);  // chaos mode adds some
   }
   /// Whether checkpoints were lost, so that the job began anew.
   [[nodiscard]] bool has_begun_anew() const { return m_has_begun_anew; }
@@ -222,10 +250,11 @@ void ask(const settings& chosen, const question& q, const std::string& self, ben
   bool is_right = false;
   {
     const std::string checkpoints = folder + (chosen.copies > 1 ? "/{rank}" : "");
-    strikes of(chosen, q,
-               {chosen.launcher, "launch", "-n", std::to_string(chosen.ranks), "--restarts",
-                "1000000", self, as_rank, folder, std::to_string(words), checkpoints},
-               folder);
+    strikes of(
+        chosen, q,
+        {chosen.launcher, "launch", "-n", std::to_string(chosen.ranks), "--restarts", "1000000",
+         self, as_rank, folder, std::to_string(words), checkpoints, chosen.migrate ? "1" : "0"},
+        folder);
     took = of.run();
     is_right = of.is_right_at_the_end() && !chosen.breaks(q.name);
     if (chosen.lose_folders) out.check(q.name + "_keeps_checkpoints", !of.has_begun_anew());
@@ -253,6 +282,7 @@ int measure(const settings& chosen, const std::string& self) {
   out.config("most_s", chosen.most_seconds);
   out.config("copies", chosen.copies);
   out.config("lose_folders", chosen.lose_folders ? 1 : 0);
+  out.config("migrate", chosen.migrate ? 1 : 0);
   setenv("STARLING_CHECKPOINT_COPIES", std::to_string(chosen.copies).c_str(), 1);
   for (const question& q : questions)
     if (chosen.runs(q.name)) ask(chosen, q, self, out);
@@ -263,9 +293,13 @@ int measure(const settings& chosen, const std::string& self) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc == 5 && std::string_view(argv[1]) == as_rank) return be_rank(argv[2], argv[3], argv[4]);
+  if (argc == 6 && std::string_view(argv[1]) == as_rank)
+    return be_rank(argv[2], argv[3], argv[4], argv[5]);
   settings chosen;
-  CLI::App app{"Time from the kill or stop of a rank until its job, started again, computes"};
+  CLI::App app{
+      "Time from the kill or stop of a rank until its job, started again, computes: timed "
+      "after every other strike and the last one. The result is checked once, at the end "
+      "of all strikes of a question"};
   bench::add_options(app, chosen);
   const auto self = std::filesystem::read_symlink("/proc/self/exe");
   chosen.launcher = self.parent_path() / "starling";
@@ -288,11 +322,16 @@ int main(int argc, char** argv) {
                           ->capture_default_str();
   app.add_flag("--lose-folders", chosen.lose_folders, "The folder of a struck rank is lost, too")
       ->needs(copies);
+  app.add_flag(
+      "--migrate", chosen.migrate,
+      "All chares migrate to another rank after each step, so that strikes hit migrations");
   app.add_option("--launcher", chosen.launcher, "The program starling")->check(CLI::ExistingFile);
   return bench::exit_code_of("recovery_starling", app, [&] {
     app.parse(argc, argv);
     if (chosen.lose_folders && chosen.copies < 2)
       throw CLI::ValidationError("--lose-folders", "needs --copies 2");
+    if (chosen.migrate && chosen.ranks < 2)
+      throw CLI::ValidationError("--migrate", "needs --ranks 2 or more");
     bench::require_writable(chosen.json);
     return measure(chosen, self);
   });

@@ -3,6 +3,7 @@
 // rank: with two copies of each share they continue from their latest checkpoint.
 #include <filesystem>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -29,7 +30,7 @@ class partner : public testing::Test {
                   "--restarts",
                   "100",
                   RESTART_PROGRAM,
-                  m_scratch.path() + "/" + name + "/{rank}",
+                  path(name) + "/{rank}",
                   std::to_string(steps),
                   std::to_string(kills),
                   std::to_string(seed),
@@ -41,9 +42,8 @@ class partner : public testing::Test {
   }
   /// Returns the digest of a run in one folder that nothing disturbs.
   std::string undisturbed(int steps) {
-    const outcome end =
-        run({STARLING_COMMAND, "launch", "-n", "3", RESTART_PROGRAM, m_scratch.path() + "/whole",
-             std::to_string(steps), "0", "0", "--starling-workers=1"});
+    const outcome end = run({STARLING_COMMAND, "launch", "-n", "3", RESTART_PROGRAM, path("whole"),
+                             std::to_string(steps), "0", "0", "--starling-workers=1"});
     EXPECT_EQ(end.code, 0) << end.errors;
     EXPECT_TRUE(end.output.starts_with("digest ")) << end.output;
     return end.output;
@@ -61,8 +61,11 @@ class partner : public testing::Test {
     for (std::size_t at = 0; (at = all.find(part, at)) != all.npos; ++at) ++found;
     return found;
   }
+  [[nodiscard]] std::string path(const std::string& name) const {
+    return m_scratch.path() + "/" + name;
+  }
   void lose(const std::string& name, int rank) const {
-    std::filesystem::remove_all(m_scratch.path() + "/" + name + "/" + std::to_string(rank));
+    std::filesystem::remove_all(path(name) + "/" + std::to_string(rank));
   }
 
  private:
@@ -75,6 +78,19 @@ TEST_F(partner, keeps_the_copy_from_which_a_job_continues_after_a_rank_and_its_f
     const outcome end = of(4, 400, 8, seed, 1, "lost" + std::to_string(seed));
     expect_digest(end, digest);
     EXPECT_GE(count(end.errors, "starting the ranks again"), 1) << end.errors;
+    EXPECT_EQ(count(end.errors, "it begins as at its first start"), 0) << end.errors;
+  }
+}
+
+TEST_F(partner, keeps_the_copies_of_elements_that_migrate_when_their_rank_and_its_folder_are_lost) {
+  const std::string digest = undisturbed(400);
+  using way = std::pair<const char*, const char*>;
+  for (const auto& [manner, moment] : {way("moves", "packing"), way("balances", "reading"),
+                                       way("balances", "packing"), way("moves", "storing")}) {
+    const outcome end = of(4, 400, 5, 1, 1, std::string(manner) + moment,
+                           {"--starling-checkpoint-copies=2", manner, moment});
+    expect_digest(end, digest);
+    EXPECT_EQ(count(end.errors, "starting the ranks again"), 5) << end.errors;
     EXPECT_EQ(count(end.errors, "it begins as at its first start"), 0) << end.errors;
   }
 }
@@ -107,6 +123,21 @@ TEST_F(partner, keeps_copies_for_other_numbers_of_ranks) {
   const outcome end = of(2, 203, 0, 1, 1, "run", latest);
   EXPECT_NE(end.code, 0) << end.output;
   EXPECT_GE(count(end.errors, "share.000000 is gone: it is not in '"), 1) << end.errors;
+}
+
+TEST_F(partner, whose_folder_is_lost_too_leaves_the_checkpoints_in_the_persistent_folder) {
+  const std::string digest = undisturbed(400);
+  words options = {"--starling-checkpoint-copies=2",
+                   "--starling-checkpoint-persistent=" + path("disk"),
+                   "--starling-checkpoint-persistent-every=3"};
+  const outcome end = of(4, 400, 6, 2, 2, "both", options);
+  expect_digest(end, digest);
+  EXPECT_GE(count(end.errors, "starting the ranks again"), 1) << end.errors;
+  for (const int rank : {0, 1, 2, 3}) lose("both", rank);
+  options.emplace_back("--starling-restart=latest");
+  const outcome again = of(3, 400, 0, 1, 1, "both", options);
+  expect_digest(again, digest);
+  EXPECT_EQ(again.errors, "") << "the persistent checkpoint is whole";
 }
 
 TEST_F(partner, is_not_needed_while_all_folders_are_there) {

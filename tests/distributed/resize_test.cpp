@@ -132,6 +132,36 @@ TEST_F(resize, works_while_ranks_are_killed) {
   EXPECT_GE(count(end.errors, "starting the ranks again"), 1) << end.errors;
 }
 
+TEST_F(resize, works_while_elements_migrate_and_all_ranks_but_one_are_killed) {
+  const std::string digest = undisturbed();
+  command one(job({"-n", "3", "--restarts", "20"}, program("points", {"moves", "any"})));
+  std::vector<pid_t> processes = ranks_of(one, 3, 1);
+  int round = 0, stays = 0;
+  for (const int ranks : {3, 4, 4, 2, 3, 4}) {
+    ASSERT_FALSE(processes.empty());
+    // From then on elements migrate all the time.
+    ASSERT_TRUE(one.wait_for("stays\n", stays + 1)) << one.finish().errors;
+    stays = count(one.output(), "stays\n");
+    const int times = count(one.output(), ready_on(ranks)) + 1;
+    std::vector<std::string> line = resize_line(one, ranks);
+    if (ranks == int(processes.size())) line = {"true"};
+    command client(line);
+    for (int i = 0; i < round * 3'000; ++i) static_cast<void>(::getppid());
+    for (std::size_t i = 0; i < processes.size(); ++i)
+      if (i != std::size_t(round) % processes.size()) ::kill(processes[i], SIGKILL);
+    const outcome done = client.finish();
+    ASSERT_EQ(done.code, 0) << done.errors;
+    processes = ranks_of(one, ranks, times);
+    ++round;
+  }
+  let_it_end();
+  const outcome done = run(resize_line(one, 3));
+  ASSERT_EQ(done.code, 0) << done.errors;
+  const outcome end = one.finish();
+  expect_end(end, digest);
+  EXPECT_GE(count(end.errors, "starting the ranks again"), 1) << end.errors;
+}
+
 /// The checkpoint fails because a rank is lost, so the job is started again anyway.
 TEST_F(resize, is_granted_if_a_rank_dies_in_the_checkpoint_for_it) {
   const std::string digest = undisturbed();

@@ -1,19 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 // A program that continues from its latest checkpoint after ranks of it were killed:
 //
-//     test_restart FOLDER STEPS KILLS SEED    a rank kills itself at a random moment, KILLS times
-//     test_restart FOLDER STEPS KILLS SEED lose COUNT  its folder, {rank} in FOLDER, is lost, too,
-//     and
-//                                                that of COUNT - 1 next ranks, before the next
-//                                                start
-//     test_restart FOLDER STEPS 0 0 points FILE  stays at half of the steps, at points that ask for
-//                                                requests to stop, if FILE exists at the start
-//     test_restart FOLDER STEPS 0 0 dying FILE   the same with one checkpoint before, and the last
-//                                                rank dies in the one that is asked for
-//     test_restart FOLDER STEPS 0 0 idle FILE    comes to no point while FILE exists
+//     test_restart FOLDER STEPS KILLS SEED [MANNER WORD]...
 //
-// Prints a digest of all elements, which does not depend on that. With FILE it first prints the
-// number of ranks and their processes.
+// A rank kills itself at a random moment, KILLS times. Manners, of which several may be given:
+//
+//     lose COUNT        its folder, {rank} in FOLDER, is lost, too, and that of COUNT - 1 next
+//                       ranks, before the next start
+//     points FILE       stays at half of the steps, at points that ask for requests to stop, if
+//                       FILE exists at the start
+//     dying FILE        the same with one checkpoint before, and the last rank dies in the one that
+//                       is asked for
+//     idle FILE         comes to no point while FILE exists
+//     moves MOMENT      each element migrates to another rank after each step and at points
+//     balances MOMENT   a balancing moves elements after each step
+//
+// MOMENT says when ranks kill themselves: `any` time, or at the n-th passage through one of
+// `departing` (before an element leaves), `packing` (its state is half written), `reading` (half
+// read), `arriving` (has arrived), `storing` (half written to a checkpoint) and `loading` (half
+// read from one; every other kill, the first one at `packing`).
+//
+// Prints a digest of all elements and that of each element, which do not depend on that. With FILE
+// it first prints the number of ranks and their processes. Ends with 4 if elements have not
+// migrated as they should.
+#include <algorithm>
+#include <array>
+#include <atomic>
 #include <chrono>
 #include <csignal>
 #include <cstdint>
@@ -21,14 +33,18 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <random>
 #include <string>
+#include <string_view>
 #include <thread>
+#include <utility>
 
 #include <unistd.h>
 
 #include <starling/core.hpp>
 #include <starling/objects.hpp>
+#include <starling/objects/balance.hpp>
 
 namespace {
 
@@ -42,6 +58,20 @@ bool stays_at_half = false;
 /// Whether the last rank dies when it stores elements that stay; and whether this is that rank.
 bool last_rank_dies = false;
 bool is_last_rank = false;
+/// Whether and how elements migrate after each step.
+enum class travel { none, moves, balances } travels = travel::none;
+
+enum class moment { any, departing, packing, reading, arriving, storing, loading };
+constexpr std::array<std::string_view, 7> moment_names = {
+    "any", "departing", "packing", "reading", "arriving", "storing", "loading"};
+/// The passage at which this process dies, unless it dies at any time.
+struct {
+  moment at = moment::any;
+  std::atomic<int> passages = 0;
+} my_end;
+void pass(moment m) {
+  if (m == my_end.at && --my_end.passages == 0) ::kill(::getpid(), SIGKILL);
+}
 
 std::uint64_t mixed(std::uint64_t a, std::uint64_t b) {
   a = (a ^ (b + 0x9e3779b97f4a7c15u)) * 0xff51afd7ed558ccdu;
@@ -51,37 +81,99 @@ std::uint64_t mixed(std::uint64_t a, std::uint64_t b) {
 /// Exchanges values with its neighbour, one step ahead.
 struct link : starling::chare<link> {
   explicit link(starling::migrated) {}
-  explicit link(int last) : m_last(last) {}
+  explicit link(int last) : m_last(last), m_value(std::uint64_t(this_index()) + 1) {}
   template <class Archive>
   void serialize(Archive& ar) {
     if (last_rank_dies && is_last_rank && !Archive::is_reading && m_step >= m_last / 2)
       ::kill(::getpid(), SIGKILL);
-    ar(m_step, m_last, m_value);
+    ar(m_is_departing, m_step, m_last);
+    if (Archive::is_reading)
+      pass(m_is_departing ? moment::reading : moment::loading);
+    else
+      pass(m_is_departing ? moment::packing : moment::storing);
+    ar(m_then, m_value, m_heard, m_migrations, m_has_said);
+    if (!m_is_departing) m_has_said = false;  // a restart says it again
   }
+  void before_migration() {
+    m_is_departing = true;
+    pass(moment::departing);
+  }
+  void after_migration() {
+    m_is_departing = false;
+    ++m_migrations;
+    pass(moment::arriving);
+  }
+  /// Differs so much from step to step that each balancing moves elements.
+  double load() const {
+    return 1e3 * double(1 + mixed(std::uint64_t(this_index()), std::uint64_t(m_step)) % 20);
+  }
+
   void begin() { send(); }
   starling::awaited take(int step, std::uint64_t value);
+  /// Shows messages that arrive twice.
+  void hear(int step) { m_heard += mixed(std::uint64_t(this_index()), std::uint64_t(step)); }
+  /// Continues after each wait where resumed() would: an element may leave its rank at a
+  /// checkpoint, too, and all elements make the same calls.
   task<> run() {
-    while (m_step < m_last) {
-      while (stays_at_half && m_step >= m_last / 2)
-        co_await checkpoint_if_requested(std::uint64_t(m_step));
-      ++m_step;
-      const std::uint64_t value = co_await when<&link::take>(m_step);
-      for (int i = 0; i < 20'000; ++i) m_value = mixed(m_value + value, std::uint64_t(m_step));
-      if (m_step < m_last) send();
-      if (last_rank_dies ? m_step == every : m_step % every == 0)
+    while (m_step < m_last || m_then != phase::work) {
+      if (m_then == phase::work) co_await work();
+      if (std::exchange(m_then, phase::migration) == phase::storage && stores()) {
+        if (m_step % (2 * every) == 0) leave();  // departs from the checkpoint
         co_await checkpoint(std::uint64_t(m_step));
+      }
+      m_then = phase::work;
+      leave();
+      if (travels == travel::moves) co_await migration_point();
+      if (travels == travel::balances) co_await load_balance();
     }
   }
   task<> resumed() { return run(); }
-  std::uint64_t digest() const { return mixed(m_value, std::uint64_t(m_step)); }
+  std::uint64_t digest() const { return mixed(mixed(m_value, m_heard), std::uint64_t(m_step)); }
+  int migrations() const { return m_migrations; }
 
  private:
-  void send() {
-    this_array()[(this_index() + 1) % elements].invoke<&link::take>(m_step + 1, m_value);
+  enum class phase : std::uint8_t { work, storage, migration };
+
+  task<> work() {
+    while (stays_at_half && m_step >= m_last / 2) {
+      say_that_it_stays();
+      leave();
+      co_await checkpoint_if_requested(std::uint64_t(m_step));
+    }
+    ++m_step;
+    const std::uint64_t value = co_await when<&link::take>(m_step);
+    for (int i = 0; i < 20'000; ++i) m_value = mixed(m_value + value, std::uint64_t(m_step));
+    if (m_step < m_last) send();
+    m_then = phase::storage;
   }
+  [[nodiscard]] bool stores() const {
+    return last_rank_dies ? m_step == every : m_step % every == 0;
+  }
+  void send() {
+    const auto next = this_array()[(this_index() + 1) % elements];
+    next.invoke<&link::take>(m_step + 1, m_value);
+    next.invoke<&link::hear>(m_step + 1);
+  }
+  void leave() {
+    const std::size_t workers =
+        std::size_t(starling::rank_count()) * runtime::current()->worker_count();
+    if (travels != travel::moves || workers == 1) return;
+    migrate_to((this_worker() + 1 + std::size_t(m_step) % (workers - 1)) % workers);
+  }
+  void say_that_it_stays() {
+    if (this_index() != 0 || m_has_said || travels == travel::none) return;
+    m_has_said = true;
+    std::puts("stays");
+    std::fflush(stdout);
+  }
+  bool m_is_departing = false;
+  bool m_has_said = false;
+  phase m_then = phase::work;
   int m_step = 0;
   int m_last = 0;
   std::uint64_t m_value = 1;
+  std::uint64_t m_heard = 0;
+  int m_migrations = 0;
 };
 
 int number_of(const char* variable) {
@@ -91,25 +183,34 @@ int number_of(const char* variable) {
 
 struct death {
   int loser = 0;
-  std::chrono::microseconds delay{};
+  unsigned random = 0;
 };
-/// Returns which rank of a start of the job dies, and when.
+/// Returns which rank of a start of the job dies, and a random number that says when.
 death death_of(int start, int seed) {
   std::mt19937 random(static_cast<unsigned>(seed * 1000 + start));
   const int loser = static_cast<int>(random() % unsigned(number_of("STARLING_LAUNCH_SIZE")));
-  return {loser, std::chrono::microseconds(random() % 400'000)};
+  return {loser, static_cast<unsigned>(random())};
 }
 
-/// Lets this process die at a random moment if it is its turn.
-void plan_death(int kills, int seed) {
+/// Lets this process die at a moment of its start of the job if it is its turn.
+void plan_death(int kills, int seed, moment when) {
   const int restarts = number_of("STARLING_LAUNCH_RESTARTS");
   if (restarts >= kills) return;
   const death planned = death_of(restarts, seed);
   if (planned.loser != number_of("STARLING_LAUNCH_RANK")) return;
-  std::thread([delay = planned.delay] {
-    std::this_thread::sleep_for(delay);
-    ::kill(::getpid(), SIGKILL);
-  }).detach();
+  if (when == moment::any) {
+    std::thread([delay = std::chrono::microseconds(planned.random % 400'000)] {
+      std::this_thread::sleep_for(delay);
+      ::kill(::getpid(), SIGKILL);
+    }).detach();
+    return;
+  }
+  // The start before one that is to die in loading leaves a checkpoint.
+  const bool comes_before_loading = when == moment::loading && restarts % 2 == 0;
+  my_end.at = comes_before_loading ? moment::packing : when;
+  // Within the steps that a job has for several kills.
+  const unsigned most = my_end.at == moment::loading ? 4 : my_end.at == moment::storing ? 30 : 100;
+  my_end.passages = (comes_before_loading ? 100 : 1) + int(planned.random % most);
 }
 
 /// Returns the file whose existence shows that a start of the job had two copies of all shares.
@@ -140,15 +241,79 @@ task<> print_ranks() {
   std::fflush(stdout);
 }
 
-task<int> lead(runtime& rt, std::string folder, int steps, std::string manner, std::string file) {
-  checkpoints saved = co_await checkpoints::open(rt, folder);
-  const auto all = saved.create_array<link>("links", elements, starling::placement::block, steps);
-  co_await saved.load();
-  if (manner == "lose") {
-    std::ofstream(safe_file(folder, number_of("STARLING_LAUNCH_RESTARTS"))) << '\n';
+/// Returns whether the elements have migrated about as often as they should.
+task<bool> have_migrated(starling::chare_array<link> all, int steps) {
+  if (travels == travel::none || starling::rank_count() == 1) co_return true;
+  int least = std::numeric_limits<int>::max(), sum = 0;
+  for (int i = 0; i < elements; ++i) {
+    const int migrations = co_await all[i].call<&link::migrations>();
+    least = std::min(least, migrations);
+    sum += migrations;
   }
-  if (!file.empty()) co_await print_ranks();
-  while (manner == "idle" && std::filesystem::exists(file))
+  if (travels == travel::moves ? least >= steps / 2 : sum >= steps / 2) co_return true;
+  std::fprintf(stderr, "%d migrations, at least %d of each element\n", sum, least);
+  co_return false;
+}
+
+struct settings {
+  std::string folder;
+  int steps = 0;
+  int kills = 0;
+  int seed = 0;
+  int lost = 0;      // folders with each kill
+  std::string word;  // points, dying, idle
+  std::string file;
+  moment when = moment::any;
+
+  static settings of(int argc, char** argv) {
+    if (argc < 5 || argc % 2 == 0) complain();
+    settings chosen;
+    chosen.folder = argv[1];
+    chosen.steps = std::atoi(argv[2]);
+    chosen.kills = std::atoi(argv[3]);
+    chosen.seed = std::atoi(argv[4]);
+    for (int i = 5; i < argc; i += 2) chosen.set(argv[i], argv[i + 1]);
+    return chosen;
+  }
+
+ private:
+  [[noreturn]] static void complain() {
+    throw starling::usage_error(
+        "test_restart FOLDER STEPS KILLS SEED [points|dying|idle FILE, lose COUNT, "
+        "moves|balances MOMENT]...");
+  }
+  void set(const std::string& manner, const std::string& value) {
+    if (manner == "lose") {
+      lost = std::atoi(value.c_str());
+    } else if (manner == "moves" || manner == "balances") {
+      travels = manner == "moves" ? travel::moves : travel::balances;
+      const auto* const found = std::find(moment_names.begin(), moment_names.end(), value);
+      if (found == moment_names.end()) complain();
+      when = moment(found - moment_names.begin());
+    } else if (manner == "points" || manner == "dying" || manner == "idle") {
+      word = manner;
+      file = value;
+    } else {
+      complain();
+    }
+  }
+};
+
+task<int> lead(runtime& rt, settings chosen) {
+  checkpoints saved = co_await checkpoints::open(rt, chosen.folder);
+  const auto all =
+      saved.create_array<link>("links", elements, starling::placement::block, chosen.steps);
+  if (travels == travel::balances) {
+    starling::balance::balancer_options eager;
+    eager.tolerance = eager.minimum_gain = 0;
+    all.balance_by(starling::balance::make_balancer("greedy", eager), 1);
+  }
+  co_await saved.load();
+  if (chosen.lost > 0) {
+    std::ofstream(safe_file(chosen.folder, number_of("STARLING_LAUNCH_RESTARTS"))) << '\n';
+  }
+  if (!chosen.file.empty()) co_await print_ranks();
+  while (chosen.word == "idle" && std::filesystem::exists(chosen.file))
     co_await starling::sleep_for(std::chrono::milliseconds(1));
   if (!saved.is_restart()) {
     all.invoke<&link::begin>();
@@ -156,8 +321,17 @@ task<int> lead(runtime& rt, std::string folder, int steps, std::string manner, s
   }
   co_await starling::quiescence();
   std::uint64_t digest = 0;
-  for (int i = 0; i < elements; ++i) digest = mixed(digest, co_await all[i].call<&link::digest>());
-  std::printf("digest %016llx\n", static_cast<unsigned long long>(digest));
+  std::string each;
+  for (int i = 0; i < elements; ++i) {
+    const std::uint64_t its = co_await all[i].call<&link::digest>();
+    digest = mixed(digest, its);
+    char text[32];
+    std::snprintf(text, sizeof text, " %016llx", static_cast<unsigned long long>(its));
+    each += text;
+  }
+  const bool is_right = co_await have_migrated(all, chosen.steps);
+  if (!is_right) co_return 4;
+  std::printf("digest %016llx of%s\n", static_cast<unsigned long long>(digest), each.c_str());
   co_return 0;
 }
 
@@ -166,19 +340,15 @@ task<int> lead(runtime& rt, std::string folder, int steps, std::string manner, s
 int main(int argc, char** argv) {
   try {
     const auto options = starling::runtime_options::parse(argc, argv);
-    if (argc != 5 && argc != 7)
-      throw starling::usage_error(
-          "test_restart FOLDER STEPS KILLS SEED [points|dying|idle FILE, lose COUNT]");
-    const std::string manner = argc == 7 ? argv[5] : "";
-    const std::string file = argc == 7 && manner != "lose" ? argv[6] : "";
-    if (manner == "lose")
-      lose_folder(argv[1], std::atoi(argv[3]), std::atoi(argv[4]), std::atoi(argv[6]));
-    stays_at_half = (manner == "points" || manner == "dying") && std::filesystem::exists(file);
-    last_rank_dies = stays_at_half && manner == "dying";
+    const settings chosen = settings::of(argc, argv);
+    if (chosen.lost > 0) lose_folder(chosen.folder, chosen.kills, chosen.seed, chosen.lost);
+    stays_at_half =
+        (chosen.word == "points" || chosen.word == "dying") && std::filesystem::exists(chosen.file);
+    last_rank_dies = stays_at_half && chosen.word == "dying";
     is_last_rank = number_of("STARLING_LAUNCH_RANK") + 1 == number_of("STARLING_LAUNCH_SIZE");
-    plan_death(std::atoi(argv[3]), std::atoi(argv[4]));
+    plan_death(chosen.kills, chosen.seed, chosen.when);
     runtime rt(options);
-    return starling::run(rt, lead(rt, argv[1], std::atoi(argv[2]), manner, file));
+    return starling::run(rt, lead(rt, chosen));
   } catch (const std::exception& e) {
     std::fprintf(stderr, "test_restart: %s\n", e.what());
     return 3;

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // `starling launch --restarts`: jobs whose ranks are killed continue from their latest checkpoint.
 #include <string>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
 
 #include "command.hpp"
+#include "fault_kit.hpp"
 #include "support/scratch_folder.hpp"
 
 namespace {
@@ -18,10 +21,29 @@ class restart : public testing::Test {
  protected:
   /// Runs `steps` steps of the program with `kills` random kills.
   outcome of(int ranks, int steps, int kills, int restarts, int seed = 1,
-             const std::string& name = "run") {
-    return run({STARLING_COMMAND, "launch", "-n", std::to_string(ranks), "--restarts",
-                std::to_string(restarts), RESTART_PROGRAM, folder(name), std::to_string(steps),
-                std::to_string(kills), std::to_string(seed), "--starling-workers=1"});
+             const std::string& name = "run", const std::vector<std::string>& manner = {}) {
+    std::vector<std::string> line = {STARLING_COMMAND,
+                                     "launch",
+                                     "-n",
+                                     std::to_string(ranks),
+                                     "--restarts",
+                                     std::to_string(restarts),
+                                     RESTART_PROGRAM,
+                                     folder(name),
+                                     std::to_string(steps),
+                                     std::to_string(kills),
+                                     std::to_string(seed),
+                                     "--starling-workers=1"};
+    line.insert(line.end(), manner.begin(), manner.end());
+    return run(std::move(line));
+  }
+  /// A rank may be killed after the digest has been printed; then it is printed again.
+  static void expect_digest(const outcome& end, const std::string& digest) {
+    EXPECT_EQ(end.code, 0) << end.errors;
+    std::string digests = end.output;
+    while (digests.size() > digest.size() && digests.starts_with(digest))
+      digests.erase(0, digest.size());
+    EXPECT_EQ(digests, digest) << end.output << end.errors;
   }
   [[nodiscard]] std::string folder(const std::string& name) const {
     return m_scratch.path() + "/" + name;
@@ -45,12 +67,7 @@ TEST_F(restart, gives_the_same_bits_after_kills_at_random_moments) {
   constexpr int kills = 8;
   for (const int seed : {1, 2}) {
     const outcome end = of(3, 400, kills, 100, seed, "killed" + std::to_string(seed));
-    EXPECT_EQ(end.code, 0) << end.errors;
-    // A rank may be killed after the digest has been printed; then it is printed again.
-    std::string digests = end.output;
-    while (digests.size() > undisturbed.output.size() && digests.starts_with(undisturbed.output))
-      digests.erase(0, undisturbed.output.size());
-    EXPECT_EQ(digests, undisturbed.output) << end.output << end.errors;
+    expect_digest(end, undisturbed.output);
     // A late kill may miss the end of the job.
     EXPECT_GE(restarts_in(end.errors), 1) << end.errors;
     EXPECT_LE(restarts_in(end.errors), kills) << end.errors;
@@ -90,6 +107,60 @@ TEST_F(restart, follows_no_error_of_the_program) {
                            RESTART_PROGRAM, "too few arguments"});
   EXPECT_EQ(end.code, 3) << end.errors;
   EXPECT_EQ(restarts_in(end.errors), 0) << end.errors;
+}
+
+// --- elements that migrate after each step, by themselves or because a balancer decides so
+
+using way = std::tuple<const char*, const char*>;  // manner and moment, see restart_program.cpp
+
+class restart_of_migrating_elements : public restart, public testing::WithParamInterface<way> {
+ protected:
+  static constexpr int steps = 400;
+  /// Returns the digest of elements that stay in place.
+  std::string in_place() {
+    static const std::string digest = [this] {
+      const outcome end = of(3, steps, 0, 0, 1, "in_place");
+      EXPECT_EQ(end.code, 0) << end.errors;
+      EXPECT_TRUE(end.output.starts_with("digest ")) << end.output;
+      return end.output;
+    }();
+    return digest;
+  }
+};
+INSTANTIATE_TEST_SUITE_P(when, restart_of_migrating_elements,
+                         testing::Combine(testing::Values("moves", "balances"),
+                                          testing::Values("any", "departing", "packing", "reading",
+                                                          "arriving", "storing", "loading")),
+                         [](const auto& info) {
+                           return std::string(std::get<0>(info.param)) + "_killed_at_" +
+                                  std::get<1>(info.param);
+                         });
+
+TEST_P(restart_of_migrating_elements, gives_each_element_the_bits_that_it_has_without_migrations) {
+  const auto shared_before = distributed::unused_shared_memory();
+  const auto [manner, moment] = GetParam();
+  constexpr int kills = 4;
+  const outcome end = of(3, steps, kills, 100, 1, "killed", {manner, moment});
+  expect_digest(end, in_place());
+  if (moment == std::string("any")) {  // a late kill may miss the end of the job
+    EXPECT_GE(restarts_in(end.errors), 1) << end.errors;
+    EXPECT_LE(restarts_in(end.errors), kills) << end.errors;
+  } else {
+    EXPECT_EQ(restarts_in(end.errors), kills) << end.errors;
+  }
+  EXPECT_TRUE(distributed::is_tidied_up(shared_before));
+}
+
+TEST_F(restart, leaves_migrating_elements_their_bits_on_more_and_on_fewer_ranks) {
+  const outcome in_place = of(3, 202, 0, 0, 1, "in_place");
+  ASSERT_EQ(in_place.code, 0) << in_place.errors;
+  const outcome first = of(3, 202, 3, 100, 2, "run", {"moves", "packing"});
+  expect_digest(first, in_place.output);
+  for (const int ranks : {5, 2, 1}) {  // from step 200
+    const outcome again =
+        of(ranks, 202, 0, 0, 1, "run", {"moves", "any", "--starling-restart=latest"});
+    expect_digest(again, in_place.output);
+  }
 }
 
 }  // namespace
