@@ -121,7 +121,7 @@ test-fresh: ## run make sedov and make test in a new Debian root, as root and as
 verify: ## run the complete verification of the physics, BACKEND=host or cuda (host: half an hour and more)
 	@tools/deps.sh run
 	cmake --preset sedov -B $(BUILD)/sedov
-	cmake --build $(BUILD)/sedov -j $(JOBS) --target stars
+	cmake --build $(BUILD)/sedov -j $(JOBS) --target stars stars_16
 	@$(PYTHON) -B apps/stars/verify/suite.py $(BUILD)/sedov/bin/stars --backend $(BACKEND) \
 		--output $(BUILD)/verification
 

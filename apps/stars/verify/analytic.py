@@ -30,6 +30,14 @@ def cell_average(profile, edges, breakpoints=()):
     return np.bincount(cell, weights=pieces, minlength=len(edges) - 1) / np.diff(edges)
 
 
+def mirrored(octant):
+    """Returns an array of the octant towards the upper corner of a cube as one of the whole
+    cube."""
+    for axis in range(3):
+        octant = np.concatenate([np.flip(octant, axis), octant], axis)
+    return octant
+
+
 @dataclass(frozen=True)
 class gas_state:
     """Density, normal velocity and pressure of one side of a Riemann problem."""
@@ -250,9 +258,7 @@ class sedov_solution:
         z, y, x = np.meshgrid(centre, centre, centre, indexing="ij")
         near = np.abs(np.sqrt(x * x + y * y + z * z) - radius) < dx
         octant[near] = self._sampled(z[near], y[near], x[near], dx, 12, radius)
-        for axis in range(3):
-            octant = np.concatenate([np.flip(octant, axis), octant], axis)
-        return octant
+        return mirrored(octant)
 
     def _sampled(self, z, y, x, dx, samples, radius):
         offset = ((np.arange(samples) + 0.5) / samples - 0.5) * dx

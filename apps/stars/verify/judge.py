@@ -10,10 +10,12 @@ import numpy as np
 from analytic import (
     isentropic_vortex_average,
     linear_wave_average,
+    mirrored,
     riemann_problem,
     sedov_solution,
 )
 from plotfile import bad_plotfile
+from reflecting_box import octant_density
 from spherical import ball_blast
 
 DENSITY = "density"
@@ -21,6 +23,9 @@ DENSITY = "density"
 # that is older by this time. By similarity the offset scales with the radius to the power 5/2.
 BLAST_TIME_OFFSET = 7e-4
 BLAST_RADIUS = 0.109375
+# Of `reflecting_box` for blasts. Against the similarity solution it is 0.91 to 0.99 (16 cells along
+# an octant, t = 0.3 to 0.7).
+REFERENCE_ORDER = 0.85
 
 
 def total(file, name):
@@ -42,6 +47,14 @@ def drift(first, last, name):
     """Returns |change of the total| relative to the total of the first file."""
     before, after = total(first, name), total(last, name)
     return abs(after - before) / abs(before) if before else abs(after)
+
+
+def momentum_drifts(first, last):
+    """Returns |change of the total| of the three momenta, relative to the momentum that all mass
+    would have if all energy were kinetic, √(2 mass energy): the totals themselves may be zero."""
+    scale = math.sqrt(2.0 * total(first, DENSITY) * total(first, "egas"))
+    return {name: abs(total(last, name) - total(first, name)) / scale
+            for name in ("sx", "sy", "sz")}
 
 
 def cube_symmetries():
@@ -196,30 +209,31 @@ def uniform_flow_difference(file, speed=1.0, polar=90.0, azimuth=0.0):
     velocity = [speed * n for n in _direction(polar, azimuth)]
     exact = {DENSITY: 1.0, "egas": 1.0 / (gamma - 1.0) + 0.5 * speed * speed, "species0": 1.0,
              "tau": (1.0 / (gamma - 1.0)) ** (1.0 / gamma), **dict(zip(("sx", "sy", "sz"), velocity))}
-    return max((float(np.abs(file.field(n) - v).max()), n) for n, v in exact.items())
+    return max((float(np.abs(file.leaves.field(n) - v).max()), n) for n, v in exact.items())
 
 
 def vortex_l1(file, strength=5.0, radius=None, speed=1.0, azimuth=0.0):
     """Returns the density L1 against the vortex that moves with the flow."""
     radius = radius or 0.2 * file.hi[0]
-    exact = isentropic_vortex_average(
-        file.edges(), file.time, strength=strength, radius=radius,
+    exact = file.leaves.of_levels(lambda edges: isentropic_vortex_average(
+        edges, file.time, strength=strength, radius=radius,
         velocity=[speed * n for n in _direction(90.0, azimuth)],
-        gamma=float(file.metadata.get("gamma", 1.4)))
-    return l1_norm(file.field(DENSITY), exact[None])
+        gamma=float(file.metadata.get("gamma", 1.4)))[None])
+    return l1_of_leaves(file, file.leaves.field(DENSITY), exact)
 
 
 def _mode(file, momentum, across, k, weight):
     """Returns the amplitude of exp(i k x) in a velocity, weighted along the axis `across`
-    (0: z, 1: y of an array [z][y][x])."""
-    velocity = file.field(momentum) / file.field(DENSITY)
-    rows = velocity.mean(axis=1 - across)
+    (0 is x)."""
+    leaves = file.leaves
+    velocity = leaves.field(momentum) / leaves.field(DENSITY)
     # The mean of a wave over a cell is smaller than its value by this factor.
-    half = 0.5 * k * file.cell_volume() ** (1.0 / 3.0)
-    wave = np.exp(-1j * k * file.centres()) / (math.sin(half) / half)
-    values = 2.0 * (rows @ wave) / file.cells
-    w = weight(file.centres())
-    return float(np.abs(np.sum(w * values)) / np.sum(w))
+    half = 0.5 * k * leaves.dx[:, None, None, None]
+    wave = np.exp(-1j * k * leaves.coordinate(0)) / (np.sin(half) / half)
+    w = weight(leaves.coordinate(across))
+    values = 2.0 * w * wave * velocity
+    found = complex(leaves.mean(values.real), leaves.mean(values.imag))
+    return abs(found) / leaves.mean(np.broadcast_to(w, velocity.shape))
 
 
 def shear_modes(file, amplitude=0.01, width=0.025):
@@ -237,7 +251,7 @@ def layer_modes(file, amplitude=0.01, width=0.1, gravity=0.5):
     equations."""
     edge = file.hi[2] - file.lo[2]
     gamma = float(file.metadata.get("gamma", 5.0 / 3.0))
-    found = _mode(file, "sz", 0, 2.0 * math.pi / edge, linear.layer_weight(edge))
+    found = _mode(file, "sz", 2, 2.0 * math.pi / edge, linear.layer_weight(edge))
     return found, linear.layer_growth(file.time, edge, amplitude, width, gravity, gamma)
 
 
@@ -256,22 +270,35 @@ def density_on(file, cells):
     return file.leaves.averages(file.leaves.field(DENSITY), cells)
 
 
+def _density_l1(file, exact, cells=None):
+    """Returns the density L1 against `exact(cells)`, averages over a mesh of cells³ cells: on that
+    mesh, or on the leaves, each by its own cells."""
+    if cells is not None:
+        return l1_norm(density_on(file, cells), exact(cells))
+    leaves = file.leaves
+    return l1_of_leaves(file, leaves.field(DENSITY),
+                        leaves.of_levels(lambda edges: exact(len(edges) - 1)))
+
+
 def blast_l1(file, time, gamma=None, energy=1.0, cells=None):
     """Returns the density L1 against the similarity solution; both are averages over cells³ cells
-    (default: those of the file)."""
+    (default: those of the file's leaves)."""
     gamma = float(file.metadata.get("gamma", 1.4)) if gamma is None else gamma
-    cells = cells or file.cells
-    exact = sedov_solution(gamma).density_average(cells, file.hi[0], time, energy)
-    return l1_norm(density_on(file, cells), exact)
+    solution = sedov_solution(gamma)
+    return _density_l1(
+        file, lambda n: solution.density_average(n, file.hi[0], time, energy), cells)
 
 
 def ball_l1(file, radius, gamma=None, energy=1.0, cells=None, samples=4):
     """Returns the density L1 against the blast from a ball of that radius."""
     gamma = float(file.metadata.get("gamma", 1.4)) if gamma is None else gamma
     profile = _ball_profile(file.time, radius, gamma, energy)
-    cells = cells or file.cells
+    return _density_l1(file, lambda n: _ball_average(profile, n, file.hi[0], samples), cells)
+
+
+def _ball_average(profile, cells, half_edge, samples):
     half = cells // 2  # one octant suffices, by symmetry
-    dx = 2.0 * file.hi[0] / cells
+    dx = 2.0 * half_edge / cells
     x = (np.arange(half * samples) + 0.5) * (dx / samples)
     exact = np.empty((half, half, half))
     for k in range(half):
@@ -279,15 +306,30 @@ def ball_l1(file, radius, gamma=None, energy=1.0, cells=None, samples=4):
         r = np.sqrt(z[:, None, None] ** 2 + x[None, :, None] ** 2 + x[None, None, :] ** 2)
         fine = np.interp(r, *profile)
         exact[k] = fine.reshape(samples, half, samples, half, samples).mean(axis=(0, 2, 4))
-    for axis in range(3):
-        exact = np.concatenate([np.flip(exact, axis), exact], axis)
-    return l1_norm(density_on(file, cells), exact)
+    return mirrored(exact)
 
 
 @functools.lru_cache(maxsize=4)
 def _ball_profile(time, radius, gamma, energy):
     faces, density = ball_blast(time, radius, gamma, energy)
     return 0.5 * (faces[1:] + faces[:-1]), density
+
+
+def box_references(file, radius, gamma, energy):
+    """Returns two densities of a ball's blast in a periodic box by `reflecting_box`, as averages
+    over half as many cells along an edge as the file's finest: calculated with the file's cells,
+    and with these larger ones."""
+    half = file.cells // 2
+    fine, coarse = (octant_density(file.time, n, radius, file.hi[0], gamma, energy)
+                    for n in (half, half // 2))
+    n = len(coarse)
+    return mirrored(fine.reshape(n, 2, n, 2, n, 2).mean(axis=(1, 3, 5))), mirrored(coarse)
+
+
+def reference_error(fine, coarse):
+    """Returns the density L1 of the finer of two calculations with cells of dx and 2 dx, from
+    their difference and the order."""
+    return l1_norm(coarse, fine) / (2.0**REFERENCE_ORDER - 1.0)
 
 
 def order(errors, sizes):

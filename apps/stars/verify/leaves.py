@@ -64,12 +64,22 @@ class leaves:
         """Returns a function of one coordinate on all cells, in a shape that broadcasts with that
         of `field`. `function` gets the boundaries of the cells of a level along the whole domain
         and returns a value for each cell."""
-        lines = [function(self._file.edges(level)) for level in range(len(self._chosen))]
-        begin = self.place[:, axis] * self.edge
-        values = [lines[n][b : b + self.edge] for n, b in zip(self.level, begin)]
-        shape = [len(self), 1, 1, 1]
-        shape[3 - axis] = self.edge
-        return np.array(values).reshape(shape)
+        shape = [1, 1, 1]
+        shape[2 - axis] = -1
+        return self.of_levels(lambda edges: np.reshape(function(edges), shape))
+
+    def of_levels(self, function):
+        """Returns a function of the place on all cells, in a shape that broadcasts with that of
+        `field`. `function` gets the boundaries of the cells of a level along an edge of the domain
+        and returns an array that broadcasts to the whole level, [z][y][x]."""
+        parts = []
+        for level in np.unique(self.level):
+            whole = function(self._file.edges(level))
+            for place in self.place[self.level == level]:
+                spans = [slice(b, b + self.edge) for b in place[::-1] * self.edge]
+                parts.append(whole[tuple(s if n > 1 else slice(None)
+                                         for s, n in zip(spans, whole.shape))])
+        return np.array(parts)
 
     def integral(self, values):
         """Returns the integral over the domain of values [leaf][z][y][x]; the sum over the cells is

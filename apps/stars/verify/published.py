@@ -85,8 +85,9 @@ def blast_norms(file):
 
 def _require_the_printed_run(file):
     if file.cells not in BLAST:
-        raise bad_plotfile(f"{file.path}: finest cells 1/{file.cells} of the domain; norms are printed"
-                           f" for {', '.join(f'1/{n}' for n in BLAST)}: give --level 3 or 4")
+        raise bad_plotfile(f"{file.path}: finest cells 1/{file.cells} of the domain; norms are"
+                           f" printed for {', '.join(f'1/{n}' for n in BLAST)}: give --level 3 or 4,"
+                           " or 2 or 3 with --sub-grid 16")
     if abs(file.time - BLAST_TIME) > 1e-9:
         raise bad_plotfile(f"{file.path}: time {file.time}; norms are printed for {BLAST_TIME}: give"
                            f" --stop-time {BLAST_TIME}")

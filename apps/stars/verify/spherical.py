@@ -9,13 +9,14 @@ symmetry with a different scheme (second order, HLLC), on a mesh fine enough for
 import numpy as np
 
 
-def _slopes(u):
-    """Returns slopes limited by van Leer's harmonic mean, zero at both ends."""
-    d = np.diff(u, axis=1)
-    a, b = d[:, :-1], d[:, 1:]
+def limited_slopes(u):
+    """Returns slopes along the last axis, limited by van Leer's harmonic mean, zero at both
+    ends."""
+    d = np.diff(u)
+    a, b = d[..., :-1], d[..., 1:]
     product = a * b
     s = np.zeros_like(u)
-    np.divide(2.0 * product, a + b, out=s[:, 1:-1], where=product > 0.0)
+    np.divide(2.0 * product, a + b, out=s[..., 1:-1], where=product > 0.0)
     return s
 
 
@@ -81,7 +82,7 @@ def ball_blast(time, radius, gamma=1.4, energy=1.0, ambient=1e-20, extent=0.9, c
 
 def _rate(u, gamma, floor, area, volume):
     w = _primitive(u, gamma, floor)
-    s = 0.5 * _slopes(w)
+    s = 0.5 * limited_slopes(w)
     mirrored = w[:, :1] * np.array([[1.0], [-1.0], [1.0]])
     left = np.concatenate([mirrored, w + s], axis=1)
     right = np.concatenate([w - s, w[:, -1:]], axis=1)

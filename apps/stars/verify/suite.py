@@ -3,8 +3,10 @@
 """The complete verification (`make verify`): runs the program, checks its files, prints one table.
 
 It checks Sod's tube in Octo-Tiger's published norm, the order of convergence of the linear wave
-and the vortex, the growth of instabilities, the order of the blast against the similarity solution, the blast's
-norms that Octo-Tiger prints, the equality of all ways to place the work
+and the vortex, the growth of instabilities, the order of the blast against the similarity
+solution, a blast in a periodic box against an independent calculation, the blast's norms that
+Octo-Tiger prints (in sub-grids of 8³ and, if stars_16 is beside the program, of 16³ cells), the
+equality of all ways to place the work
 (with nine points on a face and with one; for CUDA also on the host), bit by bit, and the number of
 kernel launches of the staged placement. The exit code is 0 if every check held.
 """
@@ -25,7 +27,7 @@ from report import report
 # The density L1 that Octo-Tiger prints, by level.
 PUBLISHED_SOD = {1: 8.616107e-3, 2: 4.603921e-3}
 PARTS = ("sod", "linear_wave", "vortex", "instabilities", "placements", "launches", "blast",
-         "blast_norms")
+         "blast_periodic", "blast_norms")
 KERNELS = 5
 # Ways of placing and launching the same work.
 WAYS = {"staged": ("staged", "--aggregate", 1), "aggregated": ("staged", "--aggregate", 16),
@@ -136,6 +138,13 @@ class suite:
                   for level in range(2, self.deepest + 1)]
         self.judge("blast", "blast", *blasts, keep=["L1", "order"])
 
+    def blast_periodic(self):
+        """Before the fronts reach the faces, and after they have met their images there."""
+        last = self.stars("periodic", "blast", 3, "--boundary", "periodic", "--radius", 0.109375,
+                          "--steps", 0, "--stop-time", 1.5, "--plot-every", 150)
+        for when, file in (("inside", pathlib.Path(last).with_name("plt00150")), ("met", last)):
+            self.judge(f"periodic blast, {when}", "blast-periodic", file,
+                       keep=["time", "L1", "asymmetry"])
 
     def blast_norms(self):
         """Octo-Tiger's 8³ and 16³ sub-grids with levels up to 3, refined by its rules."""
@@ -147,6 +156,12 @@ class suite:
             if level == 3:
                 uniform = self.stars(f"uniform{n}", "blast", level, *stop)
                 self.judge(f"blast levels {n}³", "blast-levels", refined, uniform, keep=["over"])
+        name = "blast norms 128³ in 16³ sub-grids"
+        if not pathlib.Path(self.program).with_name("stars_16").exists():
+            self.out.note(name, "NOT JUDGED: build stars_16")
+            return
+        large = self.stars("norms128-16", "blast", 3, "--sub-grid", 16, "--min-level", 1, *stop)
+        self.judge(name, "blast-norms", large, keep=["L1", "L2"])
 
 
 def main():

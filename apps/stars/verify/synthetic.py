@@ -20,6 +20,11 @@ def state(density, energy):
     return fields
 
 
+def refined_octant(octant):
+    """Returns the nodes for `unrefined` of which only the octant (x, y, z) has finer levels."""
+    return [(1, *place) for place in np.ndindex(2, 2, 2) if place != octant]
+
+
 def restrict(data):
     """Returns the next coarser level: means of 2^3 cells of data [field][z][y][x]."""
     f, n = data.shape[0], data.shape[1] // 2

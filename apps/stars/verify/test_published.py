@@ -9,7 +9,7 @@ import synthetic
 import verify
 
 TIME = published.BLAST_TIME
-OUTER = [(1, *place) for place in np.ndindex(2, 2, 2) if place != (0, 0, 0)]
+OUTER = synthetic.refined_octant((0, 0, 0))
 
 
 def test_the_gas_of_the_explosion_has_its_mass_and_energy():

@@ -23,18 +23,6 @@ def _radius(cells):
     return np.sqrt(np.sort(np.stack([x * x, y * y, z * z]), axis=0).sum(axis=0))
 
 
-@pytest.fixture
-def store(tmp_path):
-    """Returns store(name, density, energy=…, **header), which writes a plotfile and returns its
-    path as text."""
-
-    def write(name, density, energy=None, **header):
-        fields = synthetic.state(density, np.ones_like(density) if energy is None else energy)
-        return str(synthetic.write(tmp_path / name, fields, **header))
-
-    return write
-
-
 def _bump(cells=CELLS):
     return 1.0 + np.exp(-8.0 * _radius(cells) ** 2)
 
@@ -73,6 +61,36 @@ def test_conservation_needs_the_outflow(store, capsys):
     a, b = store("a", _bump(), step=0), store("b", _bump(), step=1, outflow={"tau": 0.0})
     assert verify.main(["conservation", a, b]) == 2
     assert "no outflow recorded for 'density'" in capsys.readouterr().err
+
+
+def _moving(speed):
+    one = np.ones((CELLS,) * 3)
+    fields = synthetic.state(one, 2.0 * one)
+    fields["sx"] = speed * one
+    return fields
+
+
+def test_conservation_notices_momentum_and_counts_its_outflow(tmp_path, capsys):
+    # Mass 8 and energy 16 have the momentum scale √(2·8·16) = 16.
+    first = str(synthetic.write(tmp_path / "a", _moving(0.0), step=0))
+    last = _moving(2e-13)
+    moved = str(synthetic.write(tmp_path / "b", last, step=9))
+    assert verify.main(["conservation", first, moved]) == 1
+    row = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("sx drift"))
+    assert " 1e-13 " in row and "FAILED" in row
+    assert verify.main(["conservation", first, moved, "--max-drift", "1.1e-13"]) == 0
+    lost = dict.fromkeys(synthetic.CONSERVED, 0.0) | {"sx": -1.6e-12}
+    pushed = str(synthetic.write(tmp_path / "c", last, step=9, outflow=lost))
+    assert verify.main(["conservation", first, pushed]) == 0
+
+
+@pytest.mark.parametrize("axis", ["sx", "sy", "sz"])
+def test_conservation_notices_one_cell_that_moves(tmp_path, axis):
+    first = str(synthetic.write(tmp_path / "a", _moving(0.5), step=0))
+    fields = _moving(0.5)
+    fields[axis][3, 4, 5] += CELLS**3 * 1e-13
+    last = str(synthetic.write(tmp_path / "b", fields, step=9))
+    assert verify.main(["conservation", first, last]) == 1
 
 
 # symmetry ----------------------------------------------------------------------------------------
@@ -414,24 +432,16 @@ def test_a_json_that_cannot_be_written_is_an_error(store, capsys):
 
 # several levels ----------------------------------------------------------------------------------
 
-CORNERS = [(1, *place) for place in np.ndindex(2, 2, 2)]
-
-
-def _octant_refined(octant):
-    """Returns the nodes that are leaves if one octant has the finest level."""
-    return [node for node in CORNERS if node[1:] != octant]
-
-
 def test_conservation_weighs_the_cells_of_all_levels(store):
     density = np.ones((32,) * 3)
     density[:16, :16, :16] += 0.1 * _bump(16)
     first = store("a", density, step=0)
     merged = density.reshape(16, 2, 16, 2, 16, 2).mean(axis=(1, 3, 5))
-    last = store("b", density, step=9, unrefined=_octant_refined((0, 0, 0)))
+    last = store("b", density, step=9, unrefined=synthetic.refined_octant((0, 0, 0)))
     assert merged.mean() != density[:16].mean()
     assert verify.main(["conservation", first, last]) == 0
     density[20, 20, 20] += 32**3 * 1e-13
-    bad = store("c", density, step=9, unrefined=_octant_refined((0, 0, 0)))
+    bad = store("c", density, step=9, unrefined=synthetic.refined_octant((0, 0, 0)))
     assert verify.main(["conservation", first, bad]) == 1
 
 
@@ -447,20 +457,20 @@ def test_symmetry_of_several_levels(store):
 
 @pytest.mark.parametrize("octant", [(0, 0, 0), (1, 0, 1)])
 def test_sod_on_several_levels(store, octant):
-    header = {"time": 0.1, "unrefined": _octant_refined(octant)}
+    header = {"time": 0.1, "unrefined": synthetic.refined_octant(octant)}
     assert verify.main(["sod", store("a", _sod(), **header), "--max-l1", "1e-12"]) == 0
     late = store("b", _sod(t=0.12), **header)
     assert verify.main(["sod", late, "--max-l1", "4e-3"]) == 1
 
 
 def test_sod_in_the_published_norm_needs_one_level(store, capsys):
-    path = store("a", _sod(), time=0.1, unrefined=_octant_refined((0, 0, 0)))
+    path = store("a", _sod(), time=0.1, unrefined=synthetic.refined_octant((0, 0, 0)))
     assert verify.main(["sod", path, "--norm", "octo-tiger", "--max-l1", "1"]) == 2
     assert "cells of one size only" in capsys.readouterr().err
 
 
 def test_compare_sees_the_leaves_only(store):
-    header = {"unrefined": _octant_refined((0, 0, 1))}
+    header = {"unrefined": synthetic.refined_octant((0, 0, 1))}
     density = _bump(32)
     a, b = store("a", density, **header), store("b", density, **header)
     assert verify.main(["compare", a, b]) == 0
@@ -471,7 +481,7 @@ def test_compare_sees_the_leaves_only(store):
 
 def test_a_blast_on_several_levels_is_compared_on_the_mesh_of_a_level(store):
     density = analytic.sedov_solution(1.4).density_average(32, 1.0, 0.1, 1.0)
-    file = plotfile(store("a", density, unrefined=_octant_refined((1, 1, 0))))
+    file = plotfile(store("a", density, unrefined=synthetic.refined_octant((1, 1, 0))))
     assert judge.blast_l1(file, 0.1, cells=16) < 1e-3
     assert judge.blast_l1(file, 0.12, cells=16) > 1e-2
     with pytest.raises(bad_plotfile, match="32³ cells do not merge into 12³"):
