@@ -61,9 +61,9 @@ struct counter : starling::chare<counter> {
   void step(std::uint64_t step, bool migrates, starling::callback<std::uint64_t> done) {
     m_state[0] = advanced(m_state[0], step);
     if (migrates) {
-      const std::size_t here = runtime::current()->worker_count();
-      const auto ranks = std::size_t(starling::rank_count());
-      migrate_to((this_worker() + here * (1 + step % (ranks - 1))) % (here * ranks));
+      const int ranks = starling::rank_count();
+      const int further = 1 + int(step % std::uint64_t(ranks - 1));
+      migrate_to(starling::rank((starling::this_rank().number + further) % ranks));
     }
     contribute(marked(m_state[0], own_number()), starling::reduction::sum(), std::move(done));
   }

@@ -39,7 +39,7 @@ struct remote_run_failure {
     const std::exception_ptr revived = error.revive(a.from());
     job_of(a).note_told(revived);
     a.space().end_run(revived);
-    job_of(a).tell_end_again(a.from());
+    job_of(a).tell_end_again(a.from(), revived);
   }
 };
 
@@ -217,15 +217,18 @@ void job_impl::tell_end(int status, bool regular) {
   m_space.close_here(regular);
   if (!regular) m_quiescence.release_all();
   m_end_status.store(status);
+  m_end_is_regular.store(regular);
   m_has_told_end.store(true);
   send_to_other_ranks(make_end(status, regular));
 }
 
-void job_impl::tell_end_again(int rank) {
+void job_impl::tell_end_again(int rank, const std::exception_ptr& error) {
   if (rank == 0 || !m_has_told_end.load()) return;
-  // When several ranks end the run at once, the repeated message may be the first to arrive.
+  // The repeated message may be the first to arrive. So it has the same status, unless the run has
+  // ended regularly and failed on that rank nevertheless.
   const int status = m_end_status.load();
-  send(rank, make_end(status != 0 ? status : EXIT_FAILURE, false));
+  const bool has_failed = m_end_is_regular.load() && !is_a<run_exited>(error);
+  send(rank, make_end(status == 0 && has_failed ? EXIT_FAILURE : status, false));
 }
 
 /// Makes the message that ends the run. It includes the failure of a rank, if there is one, because

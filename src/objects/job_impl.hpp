@@ -89,7 +89,7 @@ class job_impl final : public job, private poller {
   void tell_end(int status, bool regular);
   /// On rank 0: sends the end of the run again to a rank that reports an error afterwards, perhaps
   /// while it handles the first message.
-  void tell_end_again(int rank);
+  void tell_end_again(int rank, const std::exception_ptr& error);
   /// Collective: leaves the job when all ranks have called it.
   void leave();
 
@@ -178,6 +178,7 @@ class job_impl final : public job, private poller {
   std::atomic<std::uint64_t> m_awake_until{0};  // their end in ns; likewise
   std::atomic<bool> m_is_over{false};           // guards no other data: messages are dropped
   std::atomic<int> m_end_status{0};             // on rank 0; stored before m_has_told_end
+  std::atomic<bool> m_end_is_regular{false};    // the same
   std::atomic<bool> m_has_told_end{false};      // on rank 0
   std::atomic<bool> m_has_told_error{false};    // guards no other data: selects the first error
 

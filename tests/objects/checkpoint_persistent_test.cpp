@@ -154,6 +154,24 @@ TEST_P(persistent_checkpoint, that_cannot_be_written_costs_no_other_one) {
   EXPECT_EQ(expect_restart(all, 3, 3), "");
 }
 
+TEST_P(persistent_checkpoint, that_cannot_be_written_does_not_keep_a_run_from_stopping) {
+  std::filesystem::create_directories(persistent);
+  std::ofstream(on_disk(1)) << "a file where a folder should be";
+  testing::internal::CaptureStderr();
+  all.expect(stopped_at_checkpoint, [&](runtime& rt) -> task<int> {
+    const checkpoint_options options(2, "test", "none", 2, persistent, 100);
+    auto p = co_await cells_program::begin(rt, scratch.path() + "/{rank}", options);
+    ::raise(SIGUSR1);
+    auto first = co_await p.saved.take(0);
+    EXPECT_THROW(static_cast<void>(co_await std::move(first)), checkpoint_error);
+    auto second = co_await p.saved.take(0);
+    ADD_FAILURE() << "the run goes on";
+    co_return 0;
+  });
+  expect_text(testing::internal::GetCapturedStderr(), "stopped at checkpoint 2 as requested");
+  EXPECT_EQ(numbers_in(folder(0)), numbers{2});
+}
+
 TEST_P(persistent_checkpoint, has_folders_of_its_own) {
   for (const std::string same : {"/{rank}", "/./{rank}"}) {
     all.expect(0, [&](runtime& rt) -> task<int> {

@@ -14,6 +14,7 @@
 #include <starling/objects.hpp>
 
 #include "checkpoint_cells.hpp"
+#include "objects/checkpoint/file_system.hpp"
 #include "support/scratch_folder.hpp"
 
 namespace starling {
@@ -53,6 +54,7 @@ INSTANTIATE_TEST_SUITE_P(on, checkpoints_in_memory, testing::Values(cluster{2, 2
                          starling_test::cluster_name);
 
 TEST_P(checkpoints_in_memory, overwrite_the_files_of_removed_ones) {
+  if (!detail::system_files().is_in_memory("/dev/shm")) GTEST_SKIP() << "/dev/shm is on a disk";
   std::vector<std::string> last;
   const checkpoint_options first(1, "", "none", 2);
   all.expect(0, [&](runtime& rt) -> task<int> {

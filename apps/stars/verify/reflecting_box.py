@@ -43,9 +43,12 @@ def _ball(cells, dx, radius, energy):
     corner of a gas at rest."""
     fine = (np.arange(cells * _SUB_CELLS) + 0.5) * (dx / _SUB_CELLS)
     square = fine * fine
-    inside = square[:, None, None] + square[:, None] + square < radius * radius
+    in_plane = square[:, None] + square
     n, s = cells, _SUB_CELLS
-    share = inside.reshape(n, s, n, s, n, s).mean(axis=(1, 3, 5))
+    share = np.zeros((n, n, n))
+    for z in range(n * s):  # plane by plane, as all of them take too much memory
+        inside = (square[z] + in_plane < radius * radius).reshape(n, s, n, s)
+        share[z // s] += inside.mean(axis=(1, 3)) / s
     u = np.zeros((5, n, n, n))
     u[0] = 1.0
     u[4] = 1e-20 + share * (energy / (share.sum() * dx**3))

@@ -94,8 +94,8 @@ class chare : public detail::chare_core {
     element_state().cause = detail::departure_cause::request;
     array().request_departure(*this);
   }
-  /// As above, to the worker of rank `to` that has the place of this worker in its rank, or a lower
-  /// one if that rank has fewer workers. @throws usage_error also when there is no such rank
+  /// As above, to the worker of rank `to` with the same number within its rank, modulo the number
+  /// of its workers. @throws usage_error also when there is no such rank
   void migrate_to(rank to) { migrate_to(detail::worker_of_rank(*this, to)); }
   /// Returns an awaitable that completes at once, unless `migrate_to` has been called: then the
   /// element migrates here if it can. On another worker of the rank the coroutine continues. On
@@ -157,8 +157,8 @@ class chare : public detail::chare_core {
       return detail::contribute_remotely<T, V>(next_reduction(), std::move(value), op, to);
     s.local->reductions->contribute(s.reductions++, std::move(value), op, [&to] { return to; });
   }
-  /// As above, over a section. @throws usage_error also if this element is not in the section; on
-  /// another rank than that of its placement, the run ends with this error instead
+  /// As above, over a section. @throws usage_error also if this element is not in the section.
+  /// While it is on another rank than its home, nothing is thrown: the run ends with this error
   template <class V, class Op>
   void contribute(const section<T>& over, V value, const Op& op, const callback<V>& to) {
     const detail::next_reduction next = next_reduction(over);

@@ -39,8 +39,9 @@ struct checkpoint_options {
   std::size_t copies;
   /// Path of persistent folders, such as one of a shared disk, for programs whose `path` is lost
   /// with its hosts. Each N-th checkpoint, and the last one before a requested stop, is written
-  /// there instead of to `path`. A restart uses the newest checkpoint of both. Placeholders as in
-  /// `path`. Empty: `--starling-checkpoint-persistent` decides, by default there is none.
+  /// there instead of to `path`, always as one copy. A restart uses the newest checkpoint of both.
+  /// Placeholders as in `path`. Empty: `--starling-checkpoint-persistent` decides, by default there
+  /// is none.
   std::string persistent;
   /// That N, by the numbers of the checkpoints. 0: `--starling-checkpoint-persistent-every`
   /// decides, which is 10 by default.

@@ -32,8 +32,12 @@ void memory_source::read(std::uint64_t offset, std::span<std::byte> into) {
 file_sink::file_sink(file_system& files, std::string path, const std::string& spare)
     : m_files(files), m_path(std::move(path)), m_temporary(m_path + ".writing") {
   m_gathered.reserve(most_gathered);
-  m_was_spare = !spare.empty() && m_files.rename(spare, m_temporary) == 0;
-  m_descriptor = m_was_spare ? m_files.open_existing(m_temporary) : m_files.create(m_temporary);
+  if (!spare.empty() && m_files.rename(spare, m_temporary) == 0) {
+    m_descriptor = m_files.open_existing(m_temporary);
+    m_was_spare = m_descriptor >= 0;
+    if (!m_was_spare) m_files.remove_file(m_temporary);
+  }
+  if (!m_was_spare) m_descriptor = m_files.create(m_temporary);
   if (m_descriptor < 0) throw_file_failure("create", m_temporary, errno);
 }
 

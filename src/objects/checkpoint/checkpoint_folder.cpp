@@ -54,6 +54,11 @@ std::vector<std::string> names_in(const std::string& path) {
   return names;
 }
 
+bool exists(const std::string& path) {
+  std::error_code failed;
+  return std::filesystem::exists(path, failed);
+}
+
 bool has_manifest(const std::string& folder) {
   std::error_code failed;
   const bool has = std::filesystem::exists(folder + "/" + manifest_name, failed);
@@ -159,9 +164,9 @@ void checkpoint_folder::put_manifest(const manifest& contents) {
   sink.commit();
 }
 
-void checkpoint_folder::abandon(std::uint64_t number) { remove(number, false); }
+void checkpoint_folder::abandon(std::uint64_t number) { remove(number, ""); }
 
-void checkpoint_folder::remove(std::uint64_t number, bool keeps_spares) {
+void checkpoint_folder::remove(std::uint64_t number, const std::string& successor) {
   const std::string folder = folder_of(number);
   // First the manifest, durably: after a crash between the steps the rest is an incomplete
   // checkpoint, never a complete one without shares.
@@ -171,7 +176,8 @@ void checkpoint_folder::remove(std::uint64_t number, bool keeps_spares) {
   }
   for (const std::string& name : names_in(folder)) {
     const auto share = number_in<std::uint32_t>(name, share_prefix, share_name);
-    const std::string spare = keeps_spares && share ? spare_of(*share) : "";
+    const bool is_needed = share && !successor.empty() && exists(successor + "/" + name);
+    const std::string spare = is_needed ? spare_of(*share) : "";
     if (!spare.empty() && m_files.rename(folder + "/" + name, spare) == 0) continue;
     if (is_of_this_format(name)) remove_file(m_files, folder + "/" + name);
   }
@@ -186,9 +192,14 @@ std::string checkpoint_folder::spare_of(std::uint32_t rank) const {
 }
 
 void checkpoint_folder::remove_spares() {
-  for (const std::string& name : names_in(m_path))
-    if (number_in<std::uint32_t>(name, spare_prefix, spare_name))
-      remove_file(m_files, m_path + "/" + name);
+  if (!m_files.is_in_memory(m_path)) return;
+  for (const std::string& name : names_in(m_path)) {
+    const std::string path = m_path + "/" + name;
+    std::error_code failed;
+    if (number_in<std::uint32_t>(name, spare_prefix, spare_name) &&
+        std::filesystem::is_regular_file(std::filesystem::symlink_status(path, failed)))
+      remove_file(m_files, path);
+  }
 }
 
 void checkpoint_folder::remove_older(const retention& rule, bool keeps_spares) {
@@ -198,7 +209,8 @@ void checkpoint_folder::remove_older(const retention& rule, bool keeps_spares) {
       if (n < rule.newest) abandon(n);
       continue;
     }
-    if (n < rule.oldest && is_removable(m_path, n)) remove(n, keeps_spares);
+    if (n < rule.oldest && is_removable(m_path, n))
+      remove(n, keeps_spares ? folder_of(rule.newest) : "");
   }
 }
 

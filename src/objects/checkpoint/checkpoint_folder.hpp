@@ -86,9 +86,9 @@ class checkpoint_folder {
   void abandon(std::uint64_t number);
 
   /// Removes the checkpoints that are older than the rule says, except those of a later version or
-  /// another format. Of a folder in memory, `keeps_spares` keeps the files of the last one as
-  /// spares, whose pages the next shares overwrite: new pages take longer than the writes.
-  /// @throws checkpoint_error
+  /// another format. Of a folder in memory, `keeps_spares` keeps the shares of which the newest
+  /// checkpoint has one of the same rank, as spares, whose pages the next shares overwrite: new
+  /// pages take longer than the writes. @throws checkpoint_error
   void remove_older(const retention& rule, bool keeps_spares);
   /// Returns the path for the spare of a share; empty: this folder has none.
   [[nodiscard]] std::string spare_of(std::uint32_t rank) const;
@@ -109,7 +109,8 @@ class checkpoint_folder {
 
  private:
   void make_folders(const std::string& path);
-  void remove(std::uint64_t number, bool keeps_spares);
+  /// `successor`: folder of a checkpoint; shares that it has, too, become spares. Empty: none do.
+  void remove(std::uint64_t number, const std::string& successor);
 
   const std::string m_path;
   file_system& m_files;

@@ -67,7 +67,14 @@ int file_system::create(const std::string& path) {
 }
 
 int file_system::open_existing(const std::string& path) {
-  return ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
+  const int descriptor = ::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+  struct stat about {};
+  if (descriptor < 0 ||
+      (::fstat(descriptor, &about) == 0 && S_ISREG(about.st_mode) && about.st_nlink == 1))
+    return descriptor;
+  ::close(descriptor);
+  errno = EINVAL;
+  return -1;
 }
 
 int file_system::resize(int descriptor, std::uint64_t size) {

@@ -17,7 +17,8 @@ class file_system {
   virtual ~file_system() = default;
   /// Creates or truncates a file for writing; returns its descriptor.
   virtual int create(const std::string& path);
-  /// Opens an existing file for writing from its first byte; returns its descriptor.
+  /// Opens an existing regular file without other names for writing from its first byte; returns
+  /// its descriptor.
   virtual int open_existing(const std::string& path);
   virtual int resize(int descriptor, std::uint64_t size);
   /// Whether the files of an existing folder are in memory only.

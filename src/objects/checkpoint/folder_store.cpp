@@ -2,6 +2,7 @@
 #include "objects/checkpoint/folder_store.hpp"
 
 #include <algorithm>
+#include <cstdio>
 #include <optional>
 #include <span>
 #include <utility>
@@ -90,6 +91,8 @@ task<> read_values(restart_source& of) {
 }
 
 }  // namespace
+
+void print_note(const std::string& text) { std::fprintf(stderr, "starling: %s\n", text.c_str()); }
 
 bool folder_store::overlaps(const folder_store& other) const {
   return std::ranges::any_of(m_layout.folders, [&](const known_folder& mine) {

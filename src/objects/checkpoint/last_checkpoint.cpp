@@ -40,6 +40,7 @@ task<> session::write_last(std::shared_ptr<session> self, checkpoint_parts parts
   }
   if (failed) {
     kept->m_requests.fail();
+    kept->m_last_has_failed = true;
     std::rethrow_exception(failed);
   }
   if (!kept->m_requests.complete(number))

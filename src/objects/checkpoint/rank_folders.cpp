@@ -69,7 +69,7 @@ void verify(const share_address& at, const std::string& path) {
 rank_folders::rank_folders(runtime& rt) : m_owner(rt) {}
 
 rank_folders::~rank_folders() {
-  m_thread.reset();
+  m_thread.reset();  // ends its calls, which may make spares
   for (const auto& [pattern, duties] : m_duties)
     for (const led_folder& f : duties.led) {
       try {
@@ -204,7 +204,9 @@ task<> abandon_checkpoint(std::string pattern, std::uint64_t number) {
   if (!is_lead) co_return;
   auto removal = mine.call([path = mine.own_path(pattern), number] {
     try {
-      checkpoint_folder(path).abandon(number);
+      checkpoint_folder folder(path);
+      folder.abandon(number);
+      folder.remove_spares();            // the disk may be full
     } catch (const checkpoint_error&) {  // the next run removes what remains
     }
   });

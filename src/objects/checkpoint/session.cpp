@@ -81,8 +81,6 @@ std::string names_of(std::span<const stored_array> arrays) {
 
 }  // namespace
 
-void print_note(const std::string& text) { std::fprintf(stderr, "starling: %s\n", text.c_str()); }
-
 session::session(runtime& rt, std::string path, const checkpoint_options& options)
     : m_owner(rt), m_label(options.label), m_persistent_every(options.persistent_every),
       m_requests(rt.service<stop_requests>()),
@@ -172,8 +170,8 @@ task<> session::restore_copies(std::shared_ptr<const session> self) {
 // --- taking a checkpoint
 
 const folder_store& session::store_of(const checkpoint_parts& of) const {
-  const bool is_persistent =
-      m_persistent && (of.is_last || of.place.number % m_persistent_every == 0);
+  const bool is_persistent = m_persistent && ((of.is_last && !m_last_has_failed) ||
+                                              of.place.number % m_persistent_every == 0);
   return is_persistent ? *m_persistent : m_store;
 }
 

@@ -109,7 +109,8 @@ class session final : public checkpoint_session, public std::enable_shared_from_
   [[nodiscard]] std::string folders() const;
   /// Makes second copies of the shares that have lost one.
   [[nodiscard]] static task<> restore_copies(std::shared_ptr<const session> self);
-  /// Returns the folders of a checkpoint: the persistent ones for each N-th and for the last one.
+  /// Returns the folders of a checkpoint: the persistent ones for each N-th and for the last one,
+  /// unless a last one could not be written there.
   [[nodiscard]] const folder_store& store_of(const checkpoint_parts& of) const;
   [[nodiscard]] checkpoint_objects objects() const;
   [[nodiscard]] checkpoint_objects stored_objects() const;
@@ -128,6 +129,7 @@ class session final : public checkpoint_session, public std::enable_shared_from_
   std::optional<folder_store> m_persistent;
   std::optional<restart_source> m_from;  // the checkpoint of a restart
   bool m_is_loaded = false;
+  bool m_last_has_failed = false;   // the checkpoint at which the run was to stop
   std::uint64_t m_last_number = 0;  // of the newest checkpoint, complete or not
 };
 

@@ -33,7 +33,8 @@ task<std::vector<session::stored_checkpoint>> session::find_checkpoints() {
   if (m_persistent) stores.push_back(&*m_persistent);
   for (folder_store* store : stores) co_await store->open();
   if (m_persistent && m_store.overlaps(*m_persistent))
-    throw usage_error("checkpoints::open: " + folders() + " are the same folder");
+    throw usage_error("checkpoints::open: " + folders() +
+                      " share a folder: give the persistent path another one");
   std::vector<stored_checkpoint> all;
   for (const folder_store* store : stores) {
     const std::vector<inventory> found = co_await store->tidy();

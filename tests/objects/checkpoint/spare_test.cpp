@@ -110,6 +110,28 @@ TEST_F(spares, are_removed_when_a_run_begins_or_ends) {
   }
 }
 
+TEST_F(spares, are_not_kept_of_ranks_that_write_no_more) {
+  made(1).write(folder);
+  sample one = made(2);
+  one.ranks = 1;
+  one.write(folder);
+  keep(folder, scratch.path(), 1);
+  EXPECT_TRUE(std::filesystem::exists(spare(0)));
+  EXPECT_FALSE(std::filesystem::exists(spare(1)));
+}
+
+TEST_F(spares, are_not_overwritten_where_they_have_other_names_or_are_no_files) {
+  write(1);
+  std::filesystem::create_hard_link(share(1, 0), scratch.path() + "/archive");
+  const bytes archived = file_bytes(share(1, 0));
+  write(2);
+  std::filesystem::remove(spare(1));
+  std::filesystem::create_symlink(scratch.path() + "/archive", spare(1));
+  write(3);
+  expect_contents(made(3));
+  EXPECT_EQ(file_bytes(scratch.path() + "/archive"), archived);
+}
+
 /// Writes the third checkpoint over the files of the first one.
 void write_third(const std::string& path, detail::file_system& files) {
   checkpoint_folder folder(path, files);
@@ -129,7 +151,8 @@ void expect_whole(const std::string& path, int at) {
 TEST_F(spares, cost_no_checkpoint_when_the_process_is_killed_or_a_call_fails) {
   write(1);
   write(2);
-  const std::string kept = scratch.path() + ".kept";
+  const scratch_folder copy;
+  const std::string kept = copy.path() + "/kept";
   std::filesystem::copy(scratch.path(), kept, std::filesystem::copy_options::recursive);
   failing_files undisturbed;
   undisturbed.in_memory = true;
@@ -161,7 +184,6 @@ TEST_F(spares, cost_no_checkpoint_when_the_process_is_killed_or_a_call_fails) {
       expect_contents(made(4));
     }
   }
-  std::filesystem::remove_all(kept);
 }
 
 }  // namespace

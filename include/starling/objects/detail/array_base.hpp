@@ -296,7 +296,8 @@ inline void chare_core::note_wait() {
 /// Checks that `c` can migrate to worker `to` of all ranks and returns its number. @throws
 /// usage_error
 [[nodiscard]] std::uint32_t require_destination(chare_core& c, std::size_t to);
-/// Returns the worker of another rank that has the place of the element's worker in its rank.
+/// Returns the worker of a rank with the number that the element's worker has within its own rank,
+/// modulo the number of workers.
 /// @throws usage_error
 [[nodiscard]] std::size_t worker_of_rank(chare_core& c, const rank& to);
 
