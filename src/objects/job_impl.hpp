@@ -88,7 +88,7 @@ class job_impl final : public job, private poller {
   /// On rank 0: ends the run on all ranks, with `status`. `regular`: it was not cut short.
   void tell_end(int status, bool regular);
   /// On rank 0: sends the end of the run again to a rank that reports an error afterwards, perhaps
-  /// while it handles the first message.
+  /// while it handles the first message. `error`: what the rank has reported.
   void tell_end_again(int rank, const std::exception_ptr& error);
   /// Collective: leaves the job when all ranks have called it.
   void leave();

@@ -3,18 +3,15 @@
 #include <gtest/gtest.h>
 
 #include "command.hpp"
+#include "job_output.hpp"
 
 namespace {
+
+using distributed::count;
 
 distributed::outcome end_of(const std::string& deed) {
   return distributed::run(
       {STARLING_COMMAND, "launch", "-n", "3", "--timeout", "60", "--", END_PROGRAM, deed});
-}
-
-std::size_t count(const std::string& text, const std::string& part) {
-  std::size_t found = 0;
-  for (std::size_t at = 0; (at = text.find(part, at)) != text.npos; ++at) ++found;
-  return found;
 }
 
 class errors_of_a_rank : public testing::TestWithParam<const char*> {};
@@ -23,7 +20,7 @@ TEST_P(errors_of_a_rank, are_reported_once_and_end_the_job) {
   const distributed::outcome end = end_of(GetParam());
   if (distributed::contains(end.errors, "built without UCX")) GTEST_SKIP() << end.errors;
   EXPECT_EQ(end.code, 1) << end.errors;
-  EXPECT_EQ(count(end.errors, "the density is negative"), 1U) << end.errors;
+  EXPECT_EQ(count(end.errors, "the density is negative"), 1) << end.errors;
   EXPECT_CONTAINS(end.errors, "starling: rank 1: node[1].fail: the density is negative");
   EXPECT_FALSE(distributed::contains(end.errors, "terminate called")) << end.errors;
 }
@@ -36,7 +33,7 @@ TEST(wrong_options_of_a_job, are_reported_once) {
         {STARLING_COMMAND, "launch", "-n", "4", "--timeout", "60", "--", END_PROGRAM, "error"},
         {{"STARLING_WORKERS", "many"}});
     EXPECT_EQ(end.code, 2) << end.errors;
-    EXPECT_EQ(count(end.errors, "'many' is not a number"), 1U) << end.errors;
+    EXPECT_EQ(count(end.errors, "'many' is not a number"), 1) << end.errors;
   }
 }
 
@@ -46,7 +43,7 @@ TEST(wrong_options_of_a_job, that_differ_are_all_reported) {
        "STARLING_WORKERS=${STARLING_LAUNCH_RANK}x exec \"$0\" error", END_PROGRAM});
   EXPECT_EQ(end.code, 2) << end.errors;
   for (const char* wrong : {"'0x'", "'1x'", "'2x'"})
-    EXPECT_EQ(count(end.errors, wrong), 1U) << end.errors;
+    EXPECT_EQ(count(end.errors, wrong), 1) << end.errors;
 }
 
 TEST(wrong_options_of_a_job, are_reported_again_by_the_next_program_of_a_rank) {
@@ -55,7 +52,7 @@ TEST(wrong_options_of_a_job, are_reported_again_by_the_next_program_of_a_rank) {
                         "\"$0\" error; exec \"$0\" error", END_PROGRAM},
                        {{"STARLING_WORKERS", "many"}});
   EXPECT_EQ(end.code, 2) << end.errors;
-  EXPECT_EQ(count(end.errors, "'many' is not a number"), 2U) << end.errors;
+  EXPECT_EQ(count(end.errors, "'many' is not a number"), 2) << end.errors;
 }
 
 TEST(wrong_options_of_a_job, leave_no_folder_behind) {

@@ -9,11 +9,15 @@
 #include <gtest/gtest.h>
 
 #include "command.hpp"
+#include "job_output.hpp"
 #include "support/scratch_folder.hpp"
 
 namespace {
 
+using distributed::count;
+using distributed::expect_digest;
 using distributed::outcome;
+using distributed::restarts_of;
 using distributed::run;
 
 class partner : public testing::Test {
@@ -48,19 +52,6 @@ class partner : public testing::Test {
     EXPECT_TRUE(end.output.starts_with("digest ")) << end.output;
     return end.output;
   }
-  /// A rank may be killed after the digest has been printed; then it is printed again.
-  static void expect_digest(const outcome& end, const std::string& digest) {
-    EXPECT_EQ(end.code, 0) << end.errors;
-    std::string digests = end.output;
-    while (digests.size() > digest.size() && digests.starts_with(digest))
-      digests.erase(0, digest.size());
-    EXPECT_EQ(digests, digest) << end.output << end.errors;
-  }
-  static int count(const std::string& all, const std::string& part) {
-    int found = 0;
-    for (std::size_t at = 0; (at = all.find(part, at)) != all.npos; ++at) ++found;
-    return found;
-  }
   [[nodiscard]] std::string path(const std::string& name) const {
     return m_scratch.path() + "/" + name;
   }
@@ -77,7 +68,7 @@ TEST_F(partner, keeps_the_copy_from_which_a_job_continues_after_a_rank_and_its_f
   for (const int seed : {1, 2, 3}) {
     const outcome end = of(4, 400, 8, seed, 1, "lost" + std::to_string(seed));
     expect_digest(end, digest);
-    EXPECT_GE(count(end.errors, "starting the ranks again"), 1) << end.errors;
+    EXPECT_GE(restarts_of(end), 1) << end.errors;
     EXPECT_EQ(count(end.errors, "it begins as at its first start"), 0) << end.errors;
   }
 }
@@ -90,7 +81,7 @@ TEST_F(partner, keeps_the_copies_of_elements_that_migrate_when_their_rank_and_it
     const outcome end = of(4, 400, 5, 1, 1, std::string(manner) + moment,
                            {"--starling-checkpoint-copies=2", manner, moment});
     expect_digest(end, digest);
-    EXPECT_EQ(count(end.errors, "starting the ranks again"), 5) << end.errors;
+    EXPECT_EQ(restarts_of(end), 5) << end.errors;
     EXPECT_EQ(count(end.errors, "it begins as at its first start"), 0) << end.errors;
   }
 }
@@ -99,7 +90,7 @@ TEST_F(partner, whose_folder_is_lost_too_costs_steps_but_no_bit) {
   const std::string digest = undisturbed(400);
   const outcome end = of(4, 400, 6, 2, 2, "both");
   expect_digest(end, digest);
-  EXPECT_GE(count(end.errors, "starting the ranks again"), 1) << end.errors;
+  EXPECT_GE(restarts_of(end), 1) << end.errors;
   // Where checkpoints had been taken, it says why they are not used.
   EXPECT_GE(count(end.errors, " is gone: it is not in '"),
             count(end.errors, "it begins as at its first start"))
@@ -132,7 +123,7 @@ TEST_F(partner, whose_folder_is_lost_too_leaves_the_checkpoints_in_the_persisten
                    "--starling-checkpoint-persistent-every=3"};
   const outcome end = of(4, 400, 6, 2, 2, "both", options);
   expect_digest(end, digest);
-  EXPECT_GE(count(end.errors, "starting the ranks again"), 1) << end.errors;
+  EXPECT_GE(restarts_of(end), 1) << end.errors;
   for (const int rank : {0, 1, 2, 3}) lose("both", rank);
   options.emplace_back("--starling-restart=latest");
   const outcome again = of(3, 400, 0, 1, 1, "both", options);

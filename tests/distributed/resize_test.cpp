@@ -13,22 +13,19 @@
 #include <gtest/gtest.h>
 
 #include "command.hpp"
+#include "job_output.hpp"
 #include "support/scratch_folder.hpp"
 
 namespace {
 
 using distributed::command;
 using distributed::contains;
+using distributed::count;
 using distributed::outcome;
+using distributed::restarts_of;
 using distributed::run;
 
 std::string ready_on(int ranks) { return "ready on " + std::to_string(ranks) + " ranks:"; }
-
-int count(const std::string& text, const std::string& part) {
-  int found = 0;
-  for (std::size_t at = 0; (at = text.find(part, at)) != text.npos; ++at) ++found;
-  return found;
-}
 
 class resize : public testing::Test {
  protected:
@@ -79,6 +76,15 @@ class resize : public testing::Test {
     EXPECT_TRUE(end.output.ends_with(digest)) << end.output << end.errors;
     EXPECT_EQ(count(end.output, "digest "), 1) << end.output << end.errors;
   }
+  /// Lets a job that has lost ranks end on another number of ranks.
+  void end_after_losses(command& one, int ranks, const std::string& digest) {
+    let_it_end();
+    const outcome done = run(resize_line(one, ranks));
+    ASSERT_EQ(done.code, 0) << done.errors;
+    const outcome end = one.finish();
+    expect_end(end, digest);
+    EXPECT_GE(restarts_of(end), 1) << end.errors;
+  }
   [[nodiscard]] std::string file() const { return m_scratch.path() + "/stay"; }
 
  private:
@@ -124,12 +130,7 @@ TEST_F(resize, works_while_ranks_are_killed) {
     processes = ranks_of(one, ranks, times);
     ++round;
   }
-  let_it_end();
-  const outcome done = run(resize_line(one, 1));
-  ASSERT_EQ(done.code, 0) << done.errors;
-  const outcome end = one.finish();
-  expect_end(end, digest);
-  EXPECT_GE(count(end.errors, "starting the ranks again"), 1) << end.errors;
+  end_after_losses(one, 1, digest);
 }
 
 TEST_F(resize, works_while_elements_migrate_and_all_ranks_but_one_are_killed) {
@@ -154,12 +155,7 @@ TEST_F(resize, works_while_elements_migrate_and_all_ranks_but_one_are_killed) {
     processes = ranks_of(one, ranks, times);
     ++round;
   }
-  let_it_end();
-  const outcome done = run(resize_line(one, 3));
-  ASSERT_EQ(done.code, 0) << done.errors;
-  const outcome end = one.finish();
-  expect_end(end, digest);
-  EXPECT_GE(count(end.errors, "starting the ranks again"), 1) << end.errors;
+  end_after_losses(one, 3, digest);
 }
 
 /// The checkpoint fails because a rank is lost, so the job is started again anyway.

@@ -9,11 +9,14 @@
 
 #include "command.hpp"
 #include "fault_kit.hpp"
+#include "job_output.hpp"
 #include "support/scratch_folder.hpp"
 
 namespace {
 
+using distributed::expect_digest;
 using distributed::outcome;
+using distributed::restarts_of;
 using distributed::run;
 using starling_test::scratch_folder;
 
@@ -37,23 +40,8 @@ class restart : public testing::Test {
     line.insert(line.end(), manner.begin(), manner.end());
     return run(std::move(line));
   }
-  /// A rank may be killed after the digest has been printed; then it is printed again.
-  static void expect_digest(const outcome& end, const std::string& digest) {
-    EXPECT_EQ(end.code, 0) << end.errors;
-    std::string digests = end.output;
-    while (digests.size() > digest.size() && digests.starts_with(digest))
-      digests.erase(0, digest.size());
-    EXPECT_EQ(digests, digest) << end.output << end.errors;
-  }
   [[nodiscard]] std::string folder(const std::string& name) const {
     return m_scratch.path() + "/" + name;
-  }
-  static int restarts_in(const std::string& errors) {
-    int count = 0;
-    for (std::size_t at = 0; (at = errors.find("starting the ranks again", at)) != errors.npos;
-         ++at)
-      ++count;
-    return count;
   }
 
  private:
@@ -69,8 +57,8 @@ TEST_F(restart, gives_the_same_bits_after_kills_at_random_moments) {
     const outcome end = of(3, 400, kills, 100, seed, "killed" + std::to_string(seed));
     expect_digest(end, undisturbed.output);
     // A late kill may miss the end of the job.
-    EXPECT_GE(restarts_in(end.errors), 1) << end.errors;
-    EXPECT_LE(restarts_in(end.errors), kills) << end.errors;
+    EXPECT_GE(restarts_of(end), 1) << end.errors;
+    EXPECT_LE(restarts_of(end), kills) << end.errors;
   }
 }
 
@@ -88,7 +76,7 @@ TEST_F(restart, has_messages_of_the_transport_on_stderr_only) {
 TEST_F(restart, ends_when_no_restart_is_left) {
   const outcome end = of(2, 1'000'000, 1000, 2);
   EXPECT_EQ(end.code, 128 + SIGKILL) << end.errors;
-  EXPECT_EQ(restarts_in(end.errors), 2) << end.errors;
+  EXPECT_EQ(restarts_of(end), 2) << end.errors;
   EXPECT_NE(end.errors.find("(restart 2 of 2)"), std::string::npos) << end.errors;
 }
 
@@ -106,7 +94,7 @@ TEST_F(restart, follows_no_error_of_the_program) {
   const outcome end = run({STARLING_COMMAND, "launch", "-n", "2", "--restarts", "5", "--",
                            RESTART_PROGRAM, "too few arguments"});
   EXPECT_EQ(end.code, 3) << end.errors;
-  EXPECT_EQ(restarts_in(end.errors), 0) << end.errors;
+  EXPECT_EQ(restarts_of(end), 0) << end.errors;
 }
 
 // --- elements that migrate after each step, by themselves or because a balancer decides so
@@ -143,10 +131,10 @@ TEST_P(restart_of_migrating_elements, gives_each_element_the_bits_that_it_has_wi
   const outcome end = of(3, steps, kills, 100, 1, "killed", {manner, moment});
   expect_digest(end, in_place());
   if (moment == std::string("any")) {  // a late kill may miss the end of the job
-    EXPECT_GE(restarts_in(end.errors), 1) << end.errors;
-    EXPECT_LE(restarts_in(end.errors), kills) << end.errors;
+    EXPECT_GE(restarts_of(end), 1) << end.errors;
+    EXPECT_LE(restarts_of(end), kills) << end.errors;
   } else {
-    EXPECT_EQ(restarts_in(end.errors), kills) << end.errors;
+    EXPECT_EQ(restarts_of(end), kills) << end.errors;
   }
   EXPECT_TRUE(distributed::is_tidied_up(shared_before));
 }

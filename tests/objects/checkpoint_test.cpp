@@ -62,6 +62,18 @@ class array_checkpoint : public starling_test::on_clusters {
   const program anew{scratch.path(), "none"};
   const program latest{scratch.path(), "latest"};
 
+  /// Takes checkpoints at the steps 1 and 2; returns the contents at the first one.
+  std::vector<std::string> take_two() const {
+    std::vector<std::string> at_1;
+    anew.run(all, [&](cells_program& p) -> task<> {
+      co_await p.advance_to(1);
+      at_1 = co_await p.contents();
+      static_cast<void>(co_await take_whole(p));
+      co_await p.advance_to(2);
+      static_cast<void>(co_await take_whole(p));
+    });
+    return at_1;
+  }
   /// Sends messages before the elements exist, which make them migrate.
   task<int> early_messages(runtime& rt, std::vector<std::string> expected) const {
     auto saved = co_await checkpoints::open(rt, scratch.path(), {2, "", "latest"});
@@ -201,14 +213,7 @@ void damage(const std::string& path) {
 }
 
 TEST_P(array_checkpoint, uses_the_one_before_a_damaged_one) {
-  std::vector<std::string> at_1;
-  anew.run(all, [&](cells_program& p) -> task<> {
-    co_await p.advance_to(1);
-    at_1 = co_await p.contents();
-    static_cast<void>(co_await take_whole(p));
-    co_await p.advance_to(2);
-    static_cast<void>(co_await take_whole(p));
-  });
+  const std::vector<std::string> at_1 = take_two();
   damage(scratch.path() + "/checkpoint.000002/share.00000" + std::to_string(all.ranks - 1));
   testing::internal::CaptureStderr();
   latest.run(all, [&](cells_program& p) -> task<> {
@@ -235,14 +240,7 @@ void make_newer(const std::string& path) {
 }
 
 TEST_P(array_checkpoint, uses_the_one_before_a_newer_one) {
-  std::vector<std::string> at_1;
-  anew.run(all, [&](cells_program& p) -> task<> {
-    co_await p.advance_to(1);
-    at_1 = co_await p.contents();
-    static_cast<void>(co_await take_whole(p));
-    co_await p.advance_to(2);
-    static_cast<void>(co_await take_whole(p));
-  });
+  const std::vector<std::string> at_1 = take_two();
   const std::string newer = scratch.path() + "/checkpoint.000002";
   const std::string reason =
       "its format has version " + std::to_string(detail::checkpoint_version + 1);

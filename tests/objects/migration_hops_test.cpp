@@ -15,22 +15,16 @@
 #include <starling/objects.hpp>
 
 #include "cluster.hpp"
+#include "moved.hpp"
 #include "tapped_transport.hpp"
 
 namespace starling {
 namespace {
 
 using starling_test::cluster;
+using starling_test::moved;
 
 constexpr int ranks = 4;
-
-struct moved : chare<moved> {
-  void go(int to) { migrate_to(std::size_t(to)); }
-  void nothing() {}
-  int place() { return int(this_worker()); }
-  template <class Archive>
-  void serialize(Archive&) {}
-};
 
 /// Counts the messages to migrated elements on each connection, also those that are forwarded.
 class counted_ways {

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "moved.hpp"
 #include "on_ranks.hpp"
 #include "tapped_transport.hpp"
 
@@ -16,14 +17,7 @@ namespace {
 
 using starling_test::cluster;
 using starling_test::many;
-
-struct moved : chare<moved> {
-  void go(int to) { migrate_to(std::size_t(to)); }
-  void nothing() {}
-  int place() { return int(this_worker()); }
-  template <class Archive>
-  void serialize(Archive&) {}
-};
+using starling_test::moved;
 
 class destruction : public starling_test::on_ranks {};
 INSTANTIATE_TEST_SUITE_P(on, destruction,

@@ -566,7 +566,7 @@ class resident final : public part_simulation {
   kernel_cut m_cut;
   capture_kind m_capture;
   work_sizes m_work;
-  int m_kept;  // first slot whose fluxes m_fluxes has
+  int m_kept;  // the first slot that has fluxes in m_fluxes
   int m_batch;
   starling::stream m_main;
   device_tables m_tables;

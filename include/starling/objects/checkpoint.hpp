@@ -37,11 +37,10 @@ struct checkpoint_options {
   /// 2: each rank's share is also written to the folder of a partner rank, so that the loss of one
   /// folder costs no checkpoint. 0: `--starling-checkpoint-copies` decides, which is 1 by default.
   std::size_t copies;
-  /// Path of persistent folders, such as one of a shared disk, for programs whose `path` is lost
-  /// with its hosts. Each N-th checkpoint, and the last one before a requested stop, is written
-  /// there instead of to `path`, always as one copy. A restart uses the newest checkpoint of both.
-  /// Placeholders as in `path`. Empty: `--starling-checkpoint-persistent` decides, by default there
-  /// is none.
+  /// Path of folders that remain when hosts are lost, such as one on a shared disk. Each N-th
+  /// checkpoint, and the last one before a requested stop, is written there instead of to `path`,
+  /// always as one copy. A restart uses the newest checkpoint of both. Placeholders as in `path`.
+  /// Empty: `--starling-checkpoint-persistent` decides, by default there is none.
   std::string persistent;
   /// That N, by the numbers of the checkpoints. 0: `--starling-checkpoint-persistent-every`
   /// decides, which is 10 by default.

@@ -86,9 +86,9 @@ class checkpoint_folder {
   void abandon(std::uint64_t number);
 
   /// Removes the checkpoints that are older than the rule says, except those of a later version or
-  /// another format. Of a folder in memory, `keeps_spares` keeps the shares of which the newest
-  /// checkpoint has one of the same rank, as spares, whose pages the next shares overwrite: new
-  /// pages take longer than the writes. @throws checkpoint_error
+  /// another format. With `keeps_spares`, removed shares of a folder in memory are renamed to
+  /// spares if the newest checkpoint has a share of the same rank. The next shares overwrite the
+  /// spares, as new pages take longer than writes. @throws checkpoint_error
   void remove_older(const retention& rule, bool keeps_spares);
   /// Returns the path for the spare of a share; empty: this folder has none.
   [[nodiscard]] std::string spare_of(std::uint32_t rank) const;
