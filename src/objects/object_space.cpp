@@ -375,8 +375,8 @@ void throw_not_insertable(bool exists) {
                              "done_inserting");
 }
 
-void throw_not_in_section(const std::string& chare) {
-  throw usage_error(chare + " contributes to a section that does not contain it");
+usage_error not_in_section(const std::string& chare) {
+  return usage_error(chare + " contributes to a section that does not contain it");
 }
 
 void throw_twice_in_section(const std::string& chare) {

@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 
 #include "command.hpp"
+#include "job_output.hpp"
+#include "support/scratch_folder.hpp"
 
 namespace {
 
@@ -75,6 +77,27 @@ TEST_F(pmix, reports_a_rank_that_never_connects) {
   EXPECT_EQ(end.code, 33) << end.errors;
   EXPECT_NE(end.errors.find("some ranks did not come to an all_gather for 1 s"), std::string::npos)
       << end.errors;
+}
+
+/// mpirun starts no rank again: the command is repeated, here also on other numbers of ranks.
+TEST_F(pmix, continues_a_job_from_its_latest_checkpoint_after_a_rank_was_killed) {
+  const starling_test::scratch_folder scratch;
+  const auto job = [&](int ranks, const std::string& folder, int kills, int seed) {
+    return mpirun_program(ranks, {RESTART_PROGRAM, scratch.path() + "/" + folder, "200",
+                                  std::to_string(kills), std::to_string(seed), "moves", "packing",
+                                  "--starling-workers=1", "--starling-restart=latest"});
+  };
+  const outcome undisturbed = job(3, "undisturbed", 0, 0);
+  ASSERT_EQ(undisturbed.code, 0) << undisturbed.errors;
+  ASSERT_TRUE(undisturbed.output.starts_with("digest ")) << undisturbed.output;
+  int seed = 1;
+  for (const int ranks : {3, 4, 2}) {
+    const outcome end = job(ranks, "killed", 1, seed++);
+    EXPECT_NE(end.code, 0) << "no rank was killed";
+    EXPECT_EQ(end.output, "") << end.output;
+  }
+  const outcome end = job(3, "killed", 0, 0);
+  distributed::expect_digest(end, undisturbed.output);
 }
 
 TEST_F(pmix, refuses_ranks_of_different_builds) {

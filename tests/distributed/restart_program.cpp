@@ -181,6 +181,13 @@ int number_of(const char* variable) {
   return text == nullptr ? 0 : std::atoi(text);
 }
 
+/// The number of ranks or of this rank, from a launcher that may be mpirun.
+int place(const std::string& word) {
+  const std::string starling = "STARLING_LAUNCH_" + word;
+  return number_of(std::getenv(starling.c_str()) != nullptr ? starling.c_str()
+                                                            : ("OMPI_COMM_WORLD_" + word).c_str());
+}
+
 struct death {
   int loser = 0;
   unsigned random = 0;
@@ -188,7 +195,7 @@ struct death {
 /// Returns which rank of a start of the job dies, and a random number that says when.
 death death_of(int start, int seed) {
   std::mt19937 random(static_cast<unsigned>(seed * 1000 + start));
-  const int loser = static_cast<int>(random() % unsigned(number_of("STARLING_LAUNCH_SIZE")));
+  const int loser = static_cast<int>(random() % unsigned(place("SIZE")));
   return {loser, static_cast<unsigned>(random())};
 }
 
@@ -197,7 +204,7 @@ void plan_death(int kills, int seed, moment when) {
   const int restarts = number_of("STARLING_LAUNCH_RESTARTS");
   if (restarts >= kills) return;
   const death planned = death_of(restarts, seed);
-  if (planned.loser != number_of("STARLING_LAUNCH_RANK")) return;
+  if (planned.loser != place("RANK")) return;
   if (when == moment::any) {
     std::thread([delay = std::chrono::microseconds(planned.random % 400'000)] {
       std::this_thread::sleep_for(delay);
@@ -223,7 +230,7 @@ std::string safe_file(const std::string& folder, int start) {
 void lose_folder(std::string folder, int kills, int seed, int count) {
   const int restarts = number_of("STARLING_LAUNCH_RESTARTS");
   if (restarts == 0 || restarts > kills) return;
-  const int size = number_of("STARLING_LAUNCH_SIZE"), rank = number_of("STARLING_LAUNCH_RANK");
+  const int size = place("SIZE"), rank = place("RANK");
   const int behind = (rank - death_of(restarts - 1, seed).loser + size) % size;
   if (behind >= count || !std::filesystem::exists(safe_file(folder, restarts - 1))) return;
   const std::string word = "{rank}";
@@ -345,7 +352,7 @@ int main(int argc, char** argv) {
     stays_at_half =
         (chosen.word == "points" || chosen.word == "dying") && std::filesystem::exists(chosen.file);
     last_rank_dies = stays_at_half && chosen.word == "dying";
-    is_last_rank = number_of("STARLING_LAUNCH_RANK") + 1 == number_of("STARLING_LAUNCH_SIZE");
+    is_last_rank = place("RANK") + 1 == place("SIZE");
     plan_death(chosen.kills, chosen.seed, chosen.when);
     runtime rt(options);
     return starling::run(rt, lead(rt, chosen));

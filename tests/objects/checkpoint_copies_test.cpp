@@ -3,6 +3,7 @@
 // with second copies folders may be lost.
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -287,7 +288,9 @@ struct heavy : chare<heavy> {
 
 class heavy_checkpoint : public starling_test::on_clusters {
  protected:
-  task<int> rank_zero(runtime& rt, std::string restart, std::vector<std::uint64_t>& digests) const {
+  /// `taken`: called with the checkpoints of a new run.
+  task<int> rank_zero(runtime& rt, std::string restart, std::vector<std::uint64_t>& digests,
+                      std::function<task<>(checkpoints&)> taken) const {
     auto saved = co_await checkpoints::open(rt, scratch.path() + "/{rank}", {1, "", restart, 2});
     const auto all =
         saved.create_array<heavy>("heavy", elements, placement::round_robin, std::size_t(300'000));
@@ -297,11 +300,42 @@ class heavy_checkpoint : public starling_test::on_clusters {
     digests.clear();
     for (int i = 0; i < elements; ++i) digests.push_back(co_await all[i].call<&heavy::digest>());
     digests.push_back(co_await one[0].call<&heavy::digest>());
-    if (!saved.is_restart()) {
-      auto written = co_await saved.take(1);
-      static_cast<void>(co_await std::move(written));
-    }
+    if (!saved.is_restart()) co_await taken(saved);
     co_return 0;
+  }
+  static task<> take(checkpoints& saved) {
+    auto written = saved.take(1);
+    auto number = co_await std::move(written);
+    static_cast<void>(co_await std::move(number));
+  }
+  [[nodiscard]] std::string folder(int rank) const {
+    return scratch.path() + "/" + std::to_string(rank) + "/checkpoint.000001";
+  }
+  /// Expects that a checkpoint fails if the share of rank 0 goes to a full disk in the folder of a
+  /// rank, and that the next one is written.
+  void expect_failure(int rank, bool is_of_copy) {
+    std::vector<std::uint64_t> before, after;
+    testing::internal::CaptureStderr();
+    all.expect(0, [&](runtime& rt) {
+      return rank_zero(rt, "none", before, [&](checkpoints& saved) -> task<> {
+        std::filesystem::create_directory(folder(rank));
+        std::filesystem::create_symlink("/dev/full", folder(rank) + "/share.000000.writing");
+        std::string error;
+        try {
+          co_await take(saved);
+        } catch (const checkpoint_error& e) {
+          error = e.what();
+        }
+        EXPECT_NE(error.find("No space left"), error.npos) << error;
+        EXPECT_EQ(error.find("the copy of rank 0's share on rank 1: ") != error.npos, is_of_copy)
+            << error;
+        for (int r = 0; r < all.ranks; ++r) EXPECT_FALSE(std::filesystem::exists(folder(r))) << r;
+        co_await take(saved);
+      });
+    });
+    EXPECT_NE(testing::internal::GetCapturedStderr().find("was not written"), std::string::npos);
+    all.expect(0, [&](runtime& rt) { return rank_zero(rt, "latest", after, take); });
+    EXPECT_EQ(after, before);
   }
   static constexpr int elements = 7;
   starling_test::scratch_folder scratch;
@@ -311,13 +345,21 @@ INSTANTIATE_TEST_SUITE_P(on, heavy_checkpoint, testing::Values(cluster{3, 2}, ov
 
 TEST_P(heavy_checkpoint, travels_in_pieces) {
   std::vector<std::uint64_t> before, after;
-  all.expect(0, [&](runtime& rt) { return rank_zero(rt, "none", before); });
+  all.expect(0, [&](runtime& rt) { return rank_zero(rt, "none", before, take); });
   std::filesystem::remove_all(scratch.path() + "/1");
-  all.expect(0, [&](runtime& rt) { return rank_zero(rt, "latest", after); });
+  all.expect(0, [&](runtime& rt) { return rank_zero(rt, "latest", after, take); });
   EXPECT_EQ(after, before);
   const cluster more{4, 1};
-  more.expect(0, [&](runtime& rt) { return rank_zero(rt, "latest", after); });
+  more.expect(0, [&](runtime& rt) { return rank_zero(rt, "latest", after, take); });
   EXPECT_EQ(after, before);
+}
+
+TEST_P(heavy_checkpoint, is_removed_if_the_disk_gets_full_while_pieces_are_sent) {
+  expect_failure(0, false);
+}
+
+TEST_P(heavy_checkpoint, is_removed_if_the_disk_of_the_partner_gets_full) {
+  expect_failure(1, true);
 }
 
 }  // namespace

@@ -173,6 +173,7 @@ struct device_cell : chare<device_cell> {
   }
   int place() { return int(this_worker()); }
   int device_number() { return m_at.device().id().value; }
+  bool is_on_its_device() { return &m_at.device() == &devices(*runtime::current()).here(); }
 
  private:
   stream m_at;
@@ -249,6 +250,7 @@ task<int> cells_program(runtime& rt, std::string path, std::string restart, int 
   for (int i = 0; i < cells; ++i) {
     const numbers found = co_await all[i].call<&device_cell::contents>();
     EXPECT_EQ(found, stepped(cell_size, std::uint64_t(i), factors)) << i;
+    EXPECT_TRUE(co_await all[i].call<&device_cell::is_on_its_device>()) << i;
   }
   co_return 0;
 }
@@ -262,6 +264,16 @@ TEST(device_state_in_checkpoints, is_restored_on_other_numbers_of_ranks) {
   run({1, 2}, "none", 3);
   run({2, 1}, "latest", 5);
   run({3, 2}, "latest", 4);
+}
+
+TEST(device_state_in_checkpoints, is_restored_on_other_numbers_of_devices) {
+  const starling_test::scratch_folder scratch;
+  const char* restart = "none";
+  for (const int devices : {2, 1, 3}) {
+    runtime rt(host_devices(3, devices));
+    EXPECT_EQ(rt.sync_wait(cells_program(rt, scratch.path(), restart, 4)), 0) << devices;
+    restart = "latest";
+  }
 }
 
 }  // namespace

@@ -32,16 +32,17 @@ class moving_gas final : public problem {
   }
 };
 
-/// A sound wave with a blob of another species in it.
+/// A sound wave with a blob of another species in it. All species occur.
 class blob final : public problem {
  public:
-  blob() : problem("blob", 1.4, 1.0, boundary_kind::periodic) {
+  explicit blob(boundary_kind kind = boundary_kind::periodic) : problem("blob", 1.4, 1.0, kind) {
     rules = {{field::rho, refinement_measure::relative_difference, 0.04}};
   }
   [[nodiscard]] gas_state gas(const double (&r)[3], double) const override {
     const double d = (r[0] - 0.2) * (r[0] - 0.2) + r[1] * r[1] + (r[2] + 0.1) * (r[2] + 0.1);
     const bool in = d < 0.09;
-    return {in ? 2.0 : 1.0, 1.0 + std::exp(-20.0 * d), {0.6, 0.3, -0.4}, in ? 1 : 0};
+    const int outside = r[0] < 0.0 ? (r[1] < 0.0 ? 0 : 2) : (r[1] < 0.0 ? 3 : 4);
+    return {in ? 2.0 : 1.0, 1.0 + std::exp(-20.0 * d), {0.6, 0.3, -0.4}, in ? 1 : outside};
   }
 };
 
@@ -68,7 +69,7 @@ TEST(levels, a_uniform_flow_stays_uniform_across_them) {
       const auto now = last.data.begin() + std::ptrdiff_t(last.index(n, f, {}));
       for (auto a = begin, b = now; a != end; ++a, ++b) worst = std::max(worst, std::fabs(*b - *a));
     }
-  EXPECT_LT(worst, 1e-14);
+  EXPECT_LT(worst, 1e-14) << "worst " << worst;printf("worst %g\n",worst);
 }
 
 TEST(levels, a_tree_refined_everywhere_is_the_uniform_grid) {
@@ -80,25 +81,32 @@ TEST(levels, a_tree_refined_everywhere_is_the_uniform_grid) {
   EXPECT_TRUE(same_bits(run_steps(a, scheme_for(a), 2).data, run_steps(b, scheme_for(b), 2).data));
 }
 
-TEST(levels, sums_do_not_drift_over_regrids) {
-  const blob flow;
+/// Expects the sums over the domain, with what has left it, of a run with a random tree after each
+/// step.
+void expect_no_drift(const problem& flow, int regrids) {
   const level_limits limits{1, 3};
   const snapshot first = initial_state(flow, limits);
   ASSERT_FALSE(first.grid.is_uniform());
   snapshot now = first;
   generator random(9);
   int refined = 0, coarsened = 0;
-  for (int k = 0; k < 120; ++k) {
+  for (int k = 0; k < regrids; ++k) {
     octree next = changed(now, random, limits);
     refined += next.leaf_count() > now.grid.subgrid_count();
     coarsened += next.leaf_count() < now.grid.subgrid_count();
     now = on_tree(now, std::move(next));
-    if (k % 30 == 0) now = run_steps(now, scheme_for(now), 1);
+    now = run_steps(now, scheme_for(now), 1);
   }
-  EXPECT_GT(std::min(refined, coarsened), 20);
-  for (const int f : {int{field::rho}, int{field::egas}, int{field::sx}, int{field::sy},
-                      int{field::sz}, field::species + 0, field::species + 1})
-    EXPECT_LT(relative_drift(first, now, f), 1e-14) << f;
+  EXPECT_GT(std::min(refined, coarsened), regrids / 6);
+  std::vector<int> fields = {field::rho, field::egas, field::sx, field::sy, field::sz};
+  for (int s = 0; s < species_count; ++s) fields.push_back(field::species + s);
+  for (const int f : fields) EXPECT_LT(relative_drift(first, now, f), 1e-14) << f;
+}
+
+TEST(levels, sums_do_not_drift_over_regrids) { expect_no_drift(blob(), 120); }
+
+TEST(levels, sums_with_outflow_do_not_drift_over_regrids) {
+  expect_no_drift(blob(boundary_kind::outflow), 60);
 }
 
 TEST(levels, the_mesh_follows_a_moving_blob) {

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compares a VTKHDF file of the simulation, as VTK reads it, with the plotfile of the same state.
+"""Compares VTKHDF files of the simulation, as VTK reads them, with plotfiles of the same states.
 
-The environment variable STARS_VTKHDF has the paths of the plotfile and of the VTKHDF file,
-separated by a colon.
+The environment variable STARS_VTKHDF has pairs of paths, of a plotfile and of a VTKHDF file,
+separated by colons.
 """
 
 import os
@@ -14,11 +14,15 @@ from plotfile import plotfile
 REFINED = 8  # vtkDataSetAttributes.REFINEDCELL: a finer cell is in place of this one
 
 
-@pytest.fixture(scope="module")
-def paths():
-    if "STARS_VTKHDF" not in os.environ:
+_LISTED = os.environ.get("STARS_VTKHDF", "").split(":")
+PAIRS = list(zip(_LISTED[::2], _LISTED[1::2]))
+
+
+@pytest.fixture(scope="module", params=PAIRS or [None])
+def paths(request):
+    if request.param is None:
         pytest.skip("built without HDF5, or not run by ctest")
-    return os.environ["STARS_VTKHDF"].split(":")
+    return request.param
 
 
 @pytest.fixture(scope="module")

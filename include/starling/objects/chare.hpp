@@ -226,7 +226,7 @@ class chare : public detail::chare_core {
     auto& members = over.state().by_worker[at.index].next_reduction;
     const auto mine = members.find(array().table().key_of(m_index));
     if (mine == members.end())
-      detail::throw_not_in_section(array().name_of(array().table().key_of(m_index)));
+      throw detail::not_in_section(array().name_of(array().table().key_of(m_index)));
     if (tracked != nullptr)
       return {*this, tree, &site, tracked->section_contributions[tree.id()], &mine->second};
     site.require_in_use();

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include <starling/core/detail/counted.hpp>
+#include <starling/core/error.hpp>
 #include <starling/objects/proxy.hpp>
 #include <starling/objects/reduction.hpp>
 
@@ -58,7 +59,7 @@ struct section_elements {
 };
 
 /// @throws usage_error
-[[noreturn]] void throw_not_in_section(const std::string& chare);
+[[nodiscard]] usage_error not_in_section(const std::string& chare);
 [[noreturn]] void throw_twice_in_section(const std::string& chare);
 
 /// Returns the section with this id, which is stored on each rank. @throws not_made_yet,

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -15,9 +16,26 @@
 namespace starling::detail {
 namespace {
 
-constexpr std::size_t most_gathered = std::size_t{1} << 20;
+constexpr std::size_t most_gathered = piece_size;  // a whole piece is written from its place
 
 }  // namespace
+
+void tee_sink::write(std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    m_piece.reserve(piece_size);
+    const auto part = bytes.first(std::min(bytes.size(), piece_size - m_piece.size()));
+    m_piece.insert(m_piece.end(), part.begin(), part.end());
+    bytes = bytes.subspan(part.size());
+    if (m_piece.size() == piece_size) give();
+  }
+}
+
+void tee_sink::give() {
+  if (m_piece.empty()) return;
+  const auto piece = std::make_shared<const std::vector<std::byte>>(std::exchange(m_piece, {}));
+  m_first.write(*piece);
+  m_second({*piece, piece});
+}
 
 void memory_sink::write(std::span<const std::byte> bytes) {
   m_bytes.insert(m_bytes.end(), bytes.begin(), bytes.end());

@@ -4,8 +4,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "objects/checkpoint/file_system.hpp"
@@ -29,6 +32,32 @@ class byte_source {
   virtual void read(std::uint64_t offset, std::span<std::byte> into) = 0;
   /// Name for messages, such as a path.
   [[nodiscard]] virtual const std::string& name() const = 0;
+};
+
+/// Bytes, and their owner.
+struct owned_bytes {
+  std::span<const std::byte> bytes;
+  std::shared_ptr<const void> owner;
+};
+
+/// Bytes of a piece of a file that travels between ranks.
+inline constexpr std::size_t piece_size = std::size_t{1} << 20;
+
+/// Gives all bytes, in pieces of `piece_size`, to another sink and to a function.
+class tee_sink final : public byte_sink {
+ public:
+  using taker = std::function<void(owned_bytes)>;
+  tee_sink(byte_sink& first, taker second) : m_first(first), m_second(std::move(second)) {}
+  void write(std::span<const std::byte> bytes) override;
+  /// Gives the last bytes. Call it once, last.
+  void finish() { give(); }
+
+ private:
+  void give();
+
+  byte_sink& m_first;
+  const taker m_second;
+  std::vector<std::byte> m_piece;
 };
 
 /// Collects bytes in memory. `expected` bytes are reserved, to avoid copies.

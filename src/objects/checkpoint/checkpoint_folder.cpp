@@ -127,15 +127,18 @@ void checkpoint_folder::make_folders(const std::string& path) {
 }
 
 share_summary checkpoint_folder::write_share(const share_identity& identity,
-                                             const std::function<void(share_writer&)>& fill) {
+                                             const std::function<void(share_writer&)>& fill,
+                                             const tee_sink::taker& also) {
   const std::string folder = folder_of(identity.number);
   const std::string path = folder + "/" + share_name(identity.rank);
   make_folders(folder);
   try {
     file_sink sink(m_files, path, spare_of(identity.rank));
-    share_writer writer(sink, identity);
+    tee_sink both(sink, also);
+    share_writer writer(also ? static_cast<byte_sink&>(both) : sink, identity);
     fill(writer);
     share_summary summary = writer.finish();
+    both.finish();
     sink.commit();
     return summary;
   } catch (...) {

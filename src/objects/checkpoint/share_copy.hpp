@@ -1,24 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <map>
 #include <memory>
-#include <span>
 #include <string>
 #include <vector>
 
 #include "objects/checkpoint/checkpoint_folder.hpp"
 
 namespace starling::detail {
-
-/// Bytes of a file, and their owner.
-struct owned_bytes {
-  std::span<const std::byte> bytes;
-  std::shared_ptr<const void> owner;
-};
 
 /// Writes the copy of another rank's share, which arrives in pieces, into this rank's folder: the
 /// same file. One thread at a time. After an error every further call throws it again.

@@ -17,8 +17,6 @@
 namespace starling::detail {
 namespace {
 
-using file_piece = shared_buffer<std::byte>;
-
 /// The bytes of a file of another rank besides its states.
 struct share_ends {
   std::uint64_t size = 0;
@@ -116,24 +114,24 @@ task<> await_all(std::deque<future<>> calls) {
   if (failed) std::rethrow_exception(failed);
 }
 
-task<> send_pieces(background_writer& by, std::string path, share_address share, std::uint64_t size,
-                   int partner) {
-  runtime& rt = space_here().owner();
+/// Sends pieces until an empty one comes. `next()` returns the future of a piece.
+template <class Next>
+task<> send_pieces(Next next, share_address share, int partner) {
   std::deque<future<>> under_way;
   std::exception_ptr failed;
   try {
-    const auto file = std::make_shared<file_source>(path);
-    for (std::uint64_t at = 0; at < size; at += piece_size) {
+    for (std::uint64_t at = 0;;) {
+      future<file_piece> coming = next();
+      file_piece piece = co_await std::move(coming);
+      if (piece.empty()) break;
       if (under_way.size() == most_pieces) {
         future<> first = std::move(under_way.front());
         under_way.pop_front();
         co_await std::move(first);
       }
-      auto reading = in_background(by, rt, [file, at, count = std::min(piece_size, size - at)] {
-        return read_range(*file, at, count);
-      });
-      file_piece bytes = co_await std::move(reading);
-      under_way.push_back(async<&append_copy>(rank(partner), share, at, std::move(bytes)));
+      const std::uint64_t size = piece.size();
+      under_way.push_back(async<&append_copy>(rank(partner), share, at, std::move(piece)));
+      at += size;
     }
   } catch (...) {
     failed = std::current_exception();
@@ -147,23 +145,50 @@ task<> send_pieces(background_writer& by, std::string path, share_address share,
   if (failed) std::rethrow_exception(failed);
 }
 
+checkpoint_error of_copy(const checkpoint_error& e, const share_address& share, int partner) {
+  return checkpoint_error(e.fault(), fmt::format("the copy of rank {}'s share on rank {}: {}",
+                                                 share.share, partner, e.what()));
+}
+
 }  // namespace
 
-task<> send_copy(background_writer& by, std::string path, share_address share, share_summary of,
-                 int partner) {
+task<share_summary> send_copy(std::shared_ptr<piece_queue> pieces, future<share_summary> writing,
+                              share_address share, int partner) {
+  std::exception_ptr failed;
   try {
-    co_await send_pieces(by, std::move(path), share, of.size, partner);
-    co_await async<&finish_copy>(rank(partner), share, of);
+    co_await send_pieces([&pieces] { return pieces->next(); }, share, partner);
   } catch (const checkpoint_error& e) {
-    throw checkpoint_error(e.fault(), fmt::format("the copy of rank {}'s share on rank {}: {}",
-                                                  share.share, partner, e.what()));
+    failed = std::make_exception_ptr(of_copy(e, share, partner));
+  } catch (...) {
+    failed = std::current_exception();
   }
+  pieces->close();  // the thread does not wait for what has failed
+  share_summary written = co_await std::move(writing);
+  if (failed) std::rethrow_exception(failed);
+  try {
+    co_await async<&finish_copy>(rank(partner), share, written);
+  } catch (const checkpoint_error& e) {
+    throw of_copy(e, share, partner);
+  }
+  co_return written;
 }
 
 task<> send_stored_copy(share_address share, share_summary of, std::int32_t to) {
   rank_folders& mine = folders_here();
-  std::string path = file_of(mine.path_of(share.pattern, share.folder), share);
-  co_await send_copy(mine.thread(), std::move(path), std::move(share), std::move(of), to);
+  const std::string path = file_of(mine.path_of(share.pattern, share.folder), share);
+  try {
+    const auto file = std::make_shared<file_source>(path);
+    // One piece a call: other ranks wait for the thread that reads, so it must not wait for a rank.
+    auto next = [&mine, file, at = std::uint64_t{0}, size = of.size]() mutable {
+      const std::uint64_t count = std::min<std::uint64_t>(piece_size, size - at);
+      const std::uint64_t begin = std::exchange(at, at + count);
+      return mine.call([file, begin, count] { return read_range(*file, begin, count); });
+    };
+    co_await send_pieces(std::move(next), share, to);
+    co_await async<&finish_copy>(rank(to), share, of);
+  } catch (const checkpoint_error& e) {
+    throw of_copy(e, share, to);
+  }
 }
 
 void fetched_source::read(std::uint64_t offset, std::span<std::byte> into) {

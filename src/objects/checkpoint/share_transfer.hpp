@@ -14,22 +14,24 @@
 #include <starling/objects/shared_buffer.hpp>
 
 #include "objects/checkpoint/checkpoint_reader.hpp"
+#include "objects/checkpoint/piece_queue.hpp"
 #include "objects/checkpoint/rank_folders.hpp"
 #include "objects/checkpoint/share_reader.hpp"
 
 namespace starling::detail {
 
-/// Bytes of a piece, and the number of pieces of one share that are under way at a time: sender and
-/// receiver hold no more.
-inline constexpr std::uint64_t piece_size = std::uint64_t{1} << 20;
+/// Pieces of one share that are under way at a time. A sender holds as many more that wait.
 inline constexpr std::size_t most_pieces = 4;
 
-/// Sends this rank's share, the file `path`, to rank `partner`, and returns when it is on disk
-/// there. `by`: the thread that reads the file. @throws checkpoint_error
-[[nodiscard]] task<> send_copy(background_writer& by, std::string path, share_address share,
-                               share_summary of, int partner);
+/// Sends this rank's share to rank `partner` while a thread writes it, and returns its summary when
+/// it is on disk here and there. `pieces`: the bytes, from that thread; `writing`: its result.
+/// @throws checkpoint_error
+[[nodiscard]] task<share_summary> send_copy(std::shared_ptr<piece_queue> pieces,
+                                            future<share_summary> writing, share_address share,
+                                            int partner);
 
-/// As above, of a share in a folder that this rank leads or has.
+/// Sends a share in a folder that this rank leads or has to rank `to`, and returns when it is on
+/// disk there. @throws checkpoint_error
 task<> send_stored_copy(share_address share, share_summary of, std::int32_t to);
 
 /// A complete checkpoint whose shares are in folders of several ranks.

@@ -3,6 +3,7 @@
 
 #include <coroutine>
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <optional>
 #include <string>
@@ -72,11 +73,8 @@ struct remote_contribution {
       auto& members = section_of<T>(a.space(), id)->by_worker[a.worker_index()].next_reduction;
       const auto member = members.find(from.to);
       if (member == members.end()) {
-        try {
-          throw_not_in_section(from.array().name_of(from.to));
-        } catch (...) {
-          return from.fail(contribution_info, std::current_exception());
-        }
+        const usage_error error = not_in_section(from.array().name_of(from.to));
+        return from.fail(contribution_info, std::make_exception_ptr(error));
       }
       base = member->second;
     }

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <condition_variable>
+#include <cstddef>
+#include <deque>
+#include <mutex>
+#include <optional>
+
+#include <starling/core/future.hpp>
+#include <starling/objects/shared_buffer.hpp>
+
+namespace starling::detail {
+
+using file_piece = shared_buffer<std::byte>;
+
+/// Pieces of a share on their way from the thread that writes it to the task that sends them, in
+/// order. The thread waits while the queue is full. Thread-safe; one thread, one task.
+class piece_queue {
+ public:
+  /// `most`: pieces that wait for the task.
+  explicit piece_queue(std::size_t most) : m_most(most) {}
+
+  /// Appends a piece. After `close` it drops the piece.
+  void put(file_piece piece);
+  /// No piece follows.
+  void end();
+
+  /// Returns the next piece; an empty one: none follows. One call at a time.
+  [[nodiscard]] future<file_piece> next();
+  /// Drops all pieces, those that wait and those that follow, so that the thread does not wait.
+  void close();
+
+ private:
+  const std::size_t m_most;
+  std::mutex m_mutex;
+  std::condition_variable m_has_room;
+  std::deque<file_piece> m_pieces;
+  std::optional<promise<file_piece>> m_awaited;  // by the task
+  bool m_has_ended = false;
+  bool m_is_closed = false;
+};
+
+}  // namespace starling::detail
