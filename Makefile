@@ -217,7 +217,7 @@ sanitizers: ## run the tests of all modules and of stars under the address, unde
 	UCX_MEM_EVENTS=n ASAN_OPTIONS=detect_stack_use_after_return=1:log_path=$(REPORTS) \
 		UBSAN_OPTIONS=print_stacktrace=1:log_path=$(REPORTS) ctest --test-dir $(BUILD)/asan-ubsan \
 		--output-on-failure --no-tests=error -R '^distributed\.(partner|resize|restart|by/stop_by_signal|when/restart_of_migrating_elements)$$'
-	@! cat $(REPORTS).* 2>/dev/null
+	@! grep -E 'ERROR: |runtime error: ' $(REPORTS).* 2>/dev/null
 
 fuzz: ## send damaged messages to ranks and archives, under SEEDS=1000 seeds and the sanitizers
 	@tools/deps.sh run test

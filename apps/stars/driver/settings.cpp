@@ -31,7 +31,8 @@ const auto memories =
     by_name({work_memory_kind::kept, work_memory_kind::recycled, work_memory_kind::fresh});
 const auto plot_formats = by_name({plot_format::amrex, plot_format::vtkhdf});
 const auto residencies = by_name({residency::staged, residency::resident});
-const auto reconstructions = by_name({reconstruction_kind::ppm, reconstruction_kind::minmod});
+const auto reconstructions =
+    by_name({reconstruction_kind::ppm, reconstruction_kind::ppmx, reconstruction_kind::minmod});
 const auto quadratures = by_name({quadrature_kind::nine_point, quadrature_kind::centre});
 
 constexpr int most_uniform_level = 7;
@@ -201,7 +202,9 @@ class command_line {
   void add_scheme() {
     scheme& n = m_settings.numerics;
     constexpr const char* group = "Scheme";
-    m_app.add_option("--reconstruction", m_reconstruction, "ppm or minmod")
+    m_app
+        .add_option("--reconstruction", m_reconstruction,
+                    "ppm; ppmx: ppm that keeps smooth extrema; minmod: linear")
         ->check(CLI::IsMember(reconstructions))
         ->capture_default_str()
         ->group(group);

@@ -67,7 +67,7 @@ struct grouped_flux {
   constexpr void compute(int n, double* points) const {
     grouped_flux own = *this;
     own.states.points = points;
-    states.parabolic ? own.run<V, true>(n) : own.run<V, false>(n);
+    with_constant(states.kind, [&]<reconstruction_kind How> { own.run<V, How>(n); });
   }
 
  private:
@@ -85,13 +85,13 @@ struct grouped_flux {
     return states.points + index_type{direction_group::slot(d)} * direction_stride;
   }
 
-  template <class V, bool Parabolic>
+  template <class V, reconstruction_kind How>
   constexpr void run(int n) const {
     auto traits = states.traits_of<V>(n);
     find_absent<V>(traits, n);
     const bool still = is_still(traits, n);
     const auto run_all = [&]<int... G>(std::integer_sequence<int, G...>) {
-      (run_group<V, Parabolic, G>(traits, still, n), ...);
+      (run_group<V, How, G>(traits, still, n), ...);
     };
     run_all(std::make_integer_sequence<int, direction_group::count>());
     if (still) fluxes.spread<V>(n);
@@ -133,7 +133,7 @@ struct grouped_flux {
     return true;
   }
 
-  template <class V, bool Parabolic, int G>
+  template <class V, reconstruction_kind How, int G>
   constexpr void run_group(const reconstruction::field_traits& traits, bool still, int n) const {
     constexpr direction_group group = direction_group::of(G);
     if (group.needs_edges() && fluxes.quadrature == 1) return;
@@ -142,8 +142,9 @@ struct grouped_flux {
       const triple d = direction_vector(pair);
       if (!group.holds(d)) continue;
       double jumps[ring_cells];
-      if (Parabolic && traits.any_steepened_varies()) states.find_jumps<V>(jump, pair, n, jumps);
-      states.sweep_pair<V, Parabolic>(traits, pair, n, jumps, slot(d), slot({-d.x, -d.y, -d.z}));
+      if (How != reconstruction_kind::minmod && traits.any_steepened_varies())
+        states.find_jumps<V>(jump, pair, n, jumps);
+      states.sweep_pair<V, How>(traits, pair, n, jumps, slot(d), slot({-d.x, -d.y, -d.z}));
     }
     add_group<V, G>(traits, n);
   }

@@ -29,13 +29,15 @@ struct line_flux {
 
   template <class Group, class Index>
   constexpr void operator()(Group& g, Index i) const {
-    if (i.y == 0) {
-      states.parabolic ? run<0, true>(g, i) : run<0, false>(g, i);
-    } else if (i.y == 1) {
-      states.parabolic ? run<1, true>(g, i) : run<1, false>(g, i);
-    } else {
-      states.parabolic ? run<2, true>(g, i) : run<2, false>(g, i);
-    }
+    with_constant(states.kind, [&]<reconstruction_kind How> {
+      if (i.y == 0) {
+        run<0, How>(g, i);
+      } else if (i.y == 1) {
+        run<1, How>(g, i);
+      } else {
+        run<2, How>(g, i);
+      }
+    });
   }
 
  private:
@@ -61,14 +63,14 @@ struct line_flux {
     return p.along + 1 + ring_edge * (p.u + edge * (p.v - group_planes * planes));
   }
 
-  template <int Axis, bool Parabolic, class Group, class Index>
+  template <int Axis, reconstruction_kind How, class Group, class Index>
   constexpr void run(Group& g, Index i) const {
     auto* up = g.template scratch<double>();
     auto* down = up + point::count * cells;
     g.for_each(cells, [&](int k) {
       const place p = place_of<Axis>(k, ring_edge, i.x);
       const int slot = slot_of(p, i.x);
-      find_states<Axis, Parabolic>(cell_of<Axis>(p), i.z, up + slot, down + slot);
+      find_states<Axis, How>(cell_of<Axis>(p), i.z, up + slot, down + slot);
     });
     g.sync();
     g.for_each(faces, [&](int k) {
@@ -79,7 +81,7 @@ struct line_flux {
   }
 
   /// Computes the states at both ends of the line through a cell.
-  template <int Axis, bool Parabolic>
+  template <int Axis, reconstruction_kind How>
   constexpr void find_states(triple at, int n, double* up, double* down) const {
     const triple d{Axis == 0, Axis == 1, Axis == 2}, back{-d.x, -d.y, -d.z};
     const int step = reconstruction::step_of(d);
@@ -87,19 +89,18 @@ struct line_flux {
     // A pair has the number and the step of its lower direction, which is -d.
     const double contact = jump.value<double>(
         jump.pressure + index_type{n} * pressure_block + ghosted_at(0, 0, at.x, at.y, at.z), -step);
-    find_ends<Parabolic>(u, -step, contact, down, up,
-                         std::make_integer_sequence<int, field_count>());
+    find_ends<How>(u, -step, contact, down, up, std::make_integer_sequence<int, field_count>());
     finish(up, at, d, n);
     finish(down, at, back, n);
   }
-  template <bool Parabolic, int... F>
+  template <reconstruction_kind How, int... F>
   static constexpr void find_ends(const double* u, int step, double contact, double* upper,
                                   double* lower, std::integer_sequence<int, F...>) {
     const auto put = [&](int f, const profile<double>& p) {
       upper[f * cells] = p.upper();
       lower[f * cells] = p.lower();
     };
-    (put(F, reconstruction::field_profile<double, Parabolic, F>(u, step, nullptr, &contact)), ...);
+    (put(F, reconstruction::field_profile<double, How, F>(u, step, nullptr, &contact)), ...);
   }
   /// Converts the ends of profiles to a state, in place.
   constexpr void finish(double* state, triple at, triple d, int n) const {

@@ -5,6 +5,7 @@
 
 #include <type_traits>
 
+#include "hydro/scheme.hpp"
 #include "kernel/lanes.hpp"
 
 namespace stars {
@@ -17,6 +18,14 @@ struct profile {
   [[gnu::always_inline]] constexpr V upper() const { return centre + up; }
   [[gnu::always_inline]] constexpr V lower() const { return centre - down; }
 };
+
+/// Returns `a` where `mask` is set, elsewhere `b`.
+template <class V, class Mask>
+[[gnu::always_inline]] constexpr profile<V> select(const Mask& mask, const profile<V>& a,
+                                                   const profile<V>& b) {
+  using o = ops<V>;
+  return {a.centre, o::select(mask, a.up, b.up), o::select(mask, a.down, b.down)};
+}
 
 /// Returns half the limited slope Delta = minmod(2 minmod(a, b), (a+b)/2) of two differences.
 template <class V>
@@ -94,6 +103,54 @@ struct parabola {
   }
 };
 
+/// Returns the value of least size among a curvature and two second differences, these enlarged by
+/// a factor, if all have the same sign, otherwise zero.
+template <class V>
+[[gnu::always_inline]] constexpr V limited_curvature(V curvature, V one, V two) {
+  using o = ops<V>;
+  const V factor = V(1.25);
+  const V least = o::min(o::min(one, two) * factor, curvature);
+  const V most = o::max(o::max(one, two) * factor, curvature);
+  return o::max(least, V(0.0)) + o::min(most, V(0.0));
+}
+
+/// Returns (7 (u_i + u_i+1) - u_i-1 - u_i+2) / 12 - u_i, the offset of an interface of fourth order,
+/// from u_i+1 - u_i and the second differences of the cells i and i + 1. A value that is not
+/// between the two cells gets a limited curvature.
+template <class V>
+[[gnu::always_inline]] constexpr V interface_offset(V difference, V bend, V next_bend) {
+  using o = ops<V>;
+  const V middle = V(0.5) * difference;
+  const V offset = middle - V(1.0 / 12.0) * (bend + next_bend);
+  const V curvature = V(3.0) * (difference - (offset + offset));
+  const V limited = middle - V(1.0 / 6.0) * limited_curvature(curvature, bend, next_bend);
+  return o::select(offset * (difference - offset) < V(0.0), limited, offset);
+}
+
+/// Returns the parabola through interface values of fourth order, limited as by P. Colella, M. D.
+/// Sekora, J. Comput. Phys. 227 (2008) 7069: at an extremum, second differences of one sign show
+/// that the flow is smooth, and limit the curvature; elsewhere `monotone`.
+template <class V, class Cells>
+[[gnu::always_inline]] constexpr profile<V> smooth_extrema(const parabola<V>& l, Cells u,
+                                                           int step) {
+  using o = ops<V>;
+  const V zero = V(0.0);
+  const V bend = l.c - l.b;
+  const V bend_up = (o::load(u + 2 * step) - l.p1) - l.c;
+  const V bend_down = l.b - (l.m1 - o::load(u - 2 * step));
+  const profile<V> p{l.centre, interface_offset(l.c, bend, bend_up),
+                     -interface_offset(-l.b, bend, bend_down)};
+  const profile<V> elsewhere = monotone(p);
+  const auto is_extremum = p.up * p.down <= zero || l.b * l.c <= zero;
+  if (!o::any(is_extremum)) return elsewhere;
+  const V curvature = V(6.0) * (p.up - p.down);
+  const V above = limited_curvature(curvature, bend, bend_up);
+  const V below = limited_curvature(curvature, bend, bend_down);
+  const V kept = o::select(curvature > zero, o::min(above, below), o::max(above, below));
+  const V share = o::select(kept == zero, zero, kept / curvature);
+  return select(is_extremum, profile<V>{l.centre, share * p.up, share * p.down}, elsewhere);
+}
+
 /// Contact steepening: moves both ends towards the extrapolations of the neighbours, where the
 /// density jumps and the pressure (`jump` = D_d) does not.
 template <class V, class Cells>
@@ -118,8 +175,20 @@ template <class V, class Cells>
   return p;
 }
 
-/// The method by which a variable is reconstructed.
-enum class profile_kind { linear, smooth, limited, steepened };
+/// The method by which a variable is reconstructed. The last two keep smooth extrema.
+enum class profile_kind { linear, smooth, limited, steepened, limited_x, steepened_x };
+
+/// Returns the method for a variable that `ppm` reconstructs by `kind`.
+constexpr profile_kind profile_with(reconstruction_kind how, profile_kind kind) {
+  using enum profile_kind;
+  if (how == reconstruction_kind::minmod) return linear;
+  if (how == reconstruction_kind::ppm) return kind;
+  return kind == limited ? limited_x : kind == steepened ? steepened_x : kind;
+}
+/// Whether a method needs the half slopes of a cell and its neighbours.
+constexpr bool uses_slopes(profile_kind kind) {
+  return kind != profile_kind::linear && kind != profile_kind::limited_x;
+}
 
 /// Returns the profile through *u along `step`. `jump` is used for steepened profiles only;
 /// `slopes`, if not null, points to the half slopes of the cells at u.
@@ -132,14 +201,24 @@ template <class V, profile_kind Kind, class Cells>
   } else {
     parabola<V> p(u, step);
     if (Kind != profile_kind::smooth && p.flat()) return {p.centre, V(0.0), V(0.0)};
-    if (slopes != nullptr) {
-      p.load_slopes(slopes, step);
+    if constexpr (Kind == profile_kind::limited_x) {
+      return smooth_extrema(p, u, step);
     } else {
-      p.find_slopes(u, step);
+      if (slopes != nullptr) {
+        p.load_slopes(slopes, step);
+      } else {
+        p.find_slopes(u, step);
+      }
+      const profile<V> ends = p.ends();
+      if constexpr (Kind == profile_kind::smooth) return ends;
+      if constexpr (Kind == profile_kind::limited) return monotone(ends);
+      const profile<V> steep = steepened(ends, p, u, step, ops<V>::load(jump));
+      if constexpr (Kind == profile_kind::steepened_x) {
+        const auto is_steep = steep.up != ends.up || steep.down != ends.down;
+        return select(is_steep, monotone(steep), smooth_extrema(p, u, step));
+      }
+      return monotone(steep);
     }
-    if constexpr (Kind == profile_kind::smooth) return p.ends();
-    if constexpr (Kind == profile_kind::limited) return monotone(p.ends());
-    return monotone(steepened(p.ends(), p, u, step, ops<V>::load(jump)));
   }
 }
 

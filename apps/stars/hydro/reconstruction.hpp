@@ -10,6 +10,7 @@
 #include "hydro/discontinuity.hpp"
 #include "hydro/gas.hpp"
 #include "hydro/profile.hpp"
+#include "hydro/scheme.hpp"
 #include "mesh/layout.hpp"
 
 namespace stars {
@@ -26,8 +27,8 @@ struct reconstruction {
   double* points;               ///< [count][26][17][736]
   const subgrid_frame* frames;  ///< [count]
   int count;
-  int sweep;        ///< 0, or the lanes of the vectors that sweep
-  bool parabolic;   ///< false: minmod-limited linear profiles for every field
+  int sweep;  ///< 0, or the lanes of the vectors that sweep
+  reconstruction_kind kind;
   bool faces_only;  ///< skip diagonals, for the one-point quadrature
   double gamma;
   double omega;
@@ -42,12 +43,12 @@ struct reconstruction {
     const triple d = direction_vector(i.y);
     const ring_window at = ring_window::of(i.x, ring_edge, d, 1);
     if (!at.needed || skips(d)) return;
-    parabolic ? one_cell<double, true>(at, i.y, i.z) : one_cell<double, false>(at, i.y, i.z);
+    with_constant(kind, [&]<reconstruction_kind How> { one_cell<double, How>(at, i.y, i.z); });
   }
   /// For a kernel with `sweep`.
   template <class V, class Index>
   constexpr void lanes(Index i) const {
-    if (i.x == 0) parabolic ? sweep_all<V, true>(i.z) : sweep_all<V, false>(i.z);
+    if (i.x == 0) with_constant(kind, [&]<reconstruction_kind How> { sweep_all<V, How>(i.z); });
   }
 
  private:
@@ -67,11 +68,11 @@ struct reconstruction {
            : f >= field::lx                       ? profile_kind::linear
                                                   : profile_kind::limited;
   }
-  template <class V, bool Parabolic, int Field, class Cells>
+  template <class V, reconstruction_kind How, int Field, class Cells>
   [[gnu::always_inline]] static constexpr profile<V> field_profile(
       Cells u, int step, std::type_identity_t<Cells> slopes, std::type_identity_t<Cells> contact) {
-    constexpr profile_kind kind = Parabolic ? kind_of(Field) : profile_kind::linear;
-    return profile_of<V, kind>(u + Field * ghosted.field, step, slopes, contact);
+    return profile_of<V, profile_with(How, kind_of(Field))>(u + Field * ghosted.field, step, slopes,
+                                                            contact);
   }
   constexpr bool skips(triple d) const {
     return faces_only && d.x * d.x + d.y * d.y + d.z * d.z > 1;
@@ -104,7 +105,7 @@ struct reconstruction {
     return points + index_type{n} * point_block + index_type{direction} * direction_stride;
   }
 
-  template <class V, bool Parabolic, int... F>
+  template <class V, reconstruction_kind How, int... F>
   static constexpr void find_ends(const double* u, int step, const double* contact,
                                   V (&up)[field_count], V (&down)[field_count],
                                   std::integer_sequence<int, F...>) {
@@ -112,18 +113,18 @@ struct reconstruction {
       up[f] = p.upper();
       down[f] = p.lower();
     };
-    (set(F, field_profile<V, Parabolic, F>(u, step, nullptr, contact)), ...);
+    (set(F, field_profile<V, How, F>(u, step, nullptr, contact)), ...);
   }
 
-  template <class V, bool Parabolic>
+  template <class V, reconstruction_kind How>
   constexpr void one_cell(const ring_window& at, int pair, int n) const {
     const triple d = direction_vector(pair), back{-d.x, -d.y, -d.z};
     const double* u = w + ghosted_at(n, 0, at.x, at.y, at.z);
     const double* contact =
         jump + index_type{n} * jump_block + pair * ring_cells + jump_place(at.x, at.y, at.z);
     V up[field_count], down[field_count];
-    find_ends<V, Parabolic>(u, step_of(d), contact, up, down,
-                            std::make_integer_sequence<int, field_count>());
+    find_ends<V, How>(u, step_of(d), contact, up, down,
+                      std::make_integer_sequence<int, field_count>());
     const auto store = [&](triple v, int direction, const V(&raw)[field_count]) {
       const box b(v);
       if (!b.holds_row(at.y, at.z) || !b.lanes_from<V>(at.x)) return;
@@ -220,14 +221,13 @@ struct reconstruction {
     return all[static_cast<std::size_t>(pair)];
   }
 
-  template <class V, bool Parabolic>
+  template <class V, reconstruction_kind How>
   constexpr void sweep_all(int n) const {
     const field_traits traits = traits_of<V>(n);
     for (int pair = 0; pair < pair_count; ++pair) {
       if (skips(direction_vector(pair))) continue;
-      sweep_pair<V, Parabolic>(traits, pair, n,
-                               jump + index_type{n} * jump_block + pair * ring_cells,
-                               states(pair, n), states(opposite(pair), n));
+      sweep_pair<V, How>(traits, pair, n, jump + index_type{n} * jump_block + pair * ring_cells,
+                         states(pair, n), states(opposite(pair), n));
     }
   }
 
@@ -248,15 +248,15 @@ struct reconstruction {
 
   /// Computes one pair of directions: the states in direction `pair` into `up`, in the opposite
   /// direction into `down`. `jumps`: of this pair.
-  template <class V, bool Parabolic>
+  template <class V, reconstruction_kind How>
   constexpr void sweep_pair(const field_traits& traits, int pair, int n, const double* jumps,
                             double* up, double* down) const {
     if (traits.all_uniform()) {
       finish_box<V, true>(traits, pair, n, up);
       finish_box<V, true>(traits, opposite(pair), n, down);
     } else {
-      sweep_fields<V, Parabolic>(traits, plan_of<V>(pair), pair, n, jumps, up, down,
-                                 std::make_integer_sequence<int, field_count>());
+      sweep_fields<V, How>(traits, plan_of<V>(pair), pair, n, jumps, up, down,
+                           std::make_integer_sequence<int, field_count>());
       finish_box<V, false>(traits, pair, n, up);
       finish_box<V, false>(traits, opposite(pair), n, down);
     }
@@ -286,14 +286,14 @@ struct reconstruction {
     return t;
   }
 
-  template <class V, bool Parabolic, int... F>
+  template <class V, reconstruction_kind How, int... F>
   constexpr void sweep_fields(const field_traits& traits, const plan<V>& p, int pair, int n,
                               const double* jumps, double* up, double* down,
                               std::integer_sequence<int, F...>) const {
     const auto one = [&]<int Field>(std::integral_constant<int, Field>) {
       if (!traits.uniform[Field])
-        sweep_field<V, Parabolic, Field>(p, pair, n, jumps, up + Field * box_size,
-                                         down + Field * box_size);
+        sweep_field<V, How, Field>(p, pair, n, jumps, up + Field * box_size,
+                                   down + Field * box_size);
     };
     (one(std::integral_constant<int, F>()), ...);
   }
@@ -304,7 +304,7 @@ struct reconstruction {
     return direction < pair_count ? centre + V(0.0) : centre - V(0.0);
   }
 
-  template <class V, bool Parabolic, int Field>
+  template <class V, reconstruction_kind How, int Field>
   [[gnu::flatten, gnu::noinline]] constexpr void sweep_field(const plan<V>& all, int pair, int n,
                                                              const double* jumps, double* up,
                                                              double* down) const {
@@ -313,7 +313,7 @@ struct reconstruction {
     const int step = step_of(d);
     const double* u = w + index_type{n} * ghosted.block;
     double slopes[ghosted_cells];
-    constexpr bool need_slopes = Parabolic && kind_of(Field) != profile_kind::linear;
+    constexpr bool need_slopes = uses_slopes(profile_with(How, kind_of(Field)));
     if constexpr (need_slopes) find_slopes<V>(u + Field * ghosted.field, d, slopes);
     const auto put = [](double* out, bool whole, const auto& lanes, int column, V v) {
       if (whole) {
@@ -323,7 +323,7 @@ struct reconstruction {
       }
     };
     for (const piece* p = all.pieces; p != all.pieces + all.size; ++p) {
-      const profile<V> q = field_profile<V, Parabolic, Field>(
+      const profile<V> q = field_profile<V, How, Field>(
           u + p->cell, step, need_slopes ? slopes + p->cell : nullptr, jumps + p->jump);
       const int c = p->column;
       const bool whole = c == whole_column;
@@ -333,7 +333,7 @@ struct reconstruction {
     if constexpr (has_tails<V>)
       if (all.has_rows)
         for (const tail<V>& t : all.of_rows) {
-          const profile<V> q = field_profile<V, Parabolic, Field>(
+          const profile<V> q = field_profile<V, How, Field>(
               row_pairs{u, t.cell}, step, {need_slopes ? slopes : nullptr, t.cell},
               {jumps, t.jump});
           o::store_pairs(up, t.up, all.up_end, q.upper());

@@ -5,9 +5,23 @@
 
 namespace stars {
 
-enum class reconstruction_kind : int { ppm, minmod };
+enum class reconstruction_kind : int {
+  ppm,     ///< monotonised parabolas with contact steepening; extrema become flat
+  minmod,  ///< minmod-limited linear profiles for every field
+  ppmx     ///< parabolas that keep smooth extrema, with contact steepening
+};
 constexpr const char* name_of(reconstruction_kind kind) {
-  return kind == reconstruction_kind::ppm ? "ppm" : "minmod";
+  return kind == reconstruction_kind::ppm    ? "ppm"
+         : kind == reconstruction_kind::ppmx ? "ppmx"
+                                             : "minmod";
+}
+/// Calls a function template `f` with the kind as its template argument.
+template <class F>
+constexpr void with_constant(reconstruction_kind kind, F f) {
+  using enum reconstruction_kind;
+  if (kind == ppm) return f.template operator()<ppm>();
+  if (kind == ppmx) return f.template operator()<ppmx>();
+  f.template operator()<minmod>();
 }
 enum class quadrature_kind : int {
   nine_point,  ///< tensor Simpson: centre 16/36, edge midpoints 4/36, vertices 1/36

@@ -70,14 +70,14 @@ struct slab_reconstruction {
       g.copy(copy + (1 + f) * slab, w + variable(flow, f) * ghosted.field, slab);
     }
     g.sync();
-    states.parabolic ? run<true>(g, i, flow, copy) : run<false>(g, i, flow, copy);
+    with_constant(states.kind, [&]<reconstruction_kind How> { run<How>(g, i, flow, copy); });
   }
 
  private:
   /// Returns the variable at position f of the copy.
   static constexpr int variable(bool flow, int f) { return flow || f == 0 ? f : species_first + f; }
 
-  template <bool Parabolic, class Group, class Index>
+  template <reconstruction_kind How, class Group, class Index>
   constexpr void run(Group& g, Index i, bool flow, const double* copy) const {
     g.for_each(pair_count * ring_slab::most, [&](int k) {
       const int pair = k / ring_slab::most, at = k % ring_slab::most;
@@ -85,7 +85,7 @@ struct slab_reconstruction {
       if (at >= cells.size() || states.skips(cells.d)) return;
       const triple c = cells.cell(at);
       const double* p = copy + ghosted_at(0, 0, c.x, c.y, c.z - group_planes * i.x);
-      flow ? find_flow<Parabolic>(p, c, pair, i.z) : find_species<Parabolic>(p, c, pair, i.z);
+      flow ? find_flow<How>(p, c, pair, i.z) : find_species<How>(p, c, pair, i.z);
     });
   }
 
@@ -100,21 +100,20 @@ struct slab_reconstruction {
   struct ends {
     double up, down;
   };
-  template <bool Parabolic, profile_kind Kind>
+  template <reconstruction_kind How, profile_kind Kind>
   static constexpr ends find(const double* u, int step, const double* contact) {
-    const auto p = profile_of < double,
-               Parabolic ? Kind : profile_kind::linear > (u, step, nullptr, contact);
+    const auto p = profile_of<double, profile_with(How, Kind)>(u, step, nullptr, contact);
     return {p.upper(), p.lower()};
   }
 
-  template <bool Parabolic>
+  template <reconstruction_kind How>
   constexpr void find_flow(const double* p, triple cell, int pair, int n) const {
     const triple d = direction_vector(pair);
     const int step = reconstruction::step_of(d);
     const double contact = jump.value<double>(p, step);
     ends of[flow_count];
     const auto set = [&]<profile_kind Kind>(std::integral_constant<profile_kind, Kind>, auto... f) {
-      ((of[f] = find<Parabolic, Kind>(p + (1 + f) * slab, step, &contact)), ...);
+      ((of[f] = find<How, Kind>(p + (1 + f) * slab, step, &contact)), ...);
     };
     using enum profile_kind;
     set(std::integral_constant<profile_kind, steepened>(), field::rho);
@@ -135,13 +134,13 @@ struct slab_reconstruction {
                                                states.frames[n]));
   }
 
-  template <bool Parabolic>
+  template <reconstruction_kind How>
   constexpr void find_species(const double* p, triple cell, int pair, int n) const {
     const int step = reconstruction::step_of(direction_vector(pair));
     const double contact = jump.value<double>(p, step);
     ends of[1 + species_count];
     for (int f = 0; f <= species_count; ++f)
-      of[f] = find<Parabolic, profile_kind::steepened>(p + (1 + f) * slab, step, &contact);
+      of[f] = find<How, profile_kind::steepened>(p + (1 + f) * slab, step, &contact);
     store_species(place_of(cell, pair, n), [&](int f) { return of[f].up; });
     store_species(place_of(cell, opposite(pair), n), [&](int f) { return of[f].down; });
   }

@@ -39,13 +39,13 @@ constexpr stage_kernels make_stage(const stage_arrays& a, const subgrid_frame* f
   const double gamma = s.effective_gamma();
   const int pitch = padded(ring_edge, width);
   const bool one_point = s.quadrature == quadrature_kind::centre;
-  const bool parabolic = s.reconstruction == reconstruction_kind::ppm;
   const bool centre_only = one_point || s.error.edge_terms_dropped;
   return {
       {a.u, a.pressure, count, gamma},
       {a.pressure, a.jump, count, pitch, gamma, one_point},
       {a.u, a.w, frames, count, s.omega},
-      {a.w, a.jump, a.points, frames, count, sweep_of(width), parabolic, one_point, gamma, s.omega},
+      {a.w, a.jump, a.points, frames, count, sweep_of(width), s.reconstruction, one_point, gamma,
+       s.omega},
       {a.points,
        a.fluxes,
        a.speeds,

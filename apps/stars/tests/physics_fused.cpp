@@ -148,6 +148,15 @@ TEST(fused_kernels, give_the_bits_with_linear_profiles_and_one_point) {
   expect_the_same(s, o, 3);
 }
 
+TEST(fused_kernels, give_the_bits_with_profiles_that_keep_extrema) {
+  const snapshot s = turbulent(1, boundary_kind::outflow, 10);
+  scheme o = scheme_for(s);
+  o.reconstruction = reconstruction_kind::ppmx;
+  expect_the_same(s, o, 3);
+  o.quadrature = quadrature_kind::centre;
+  expect_the_same(s, o, 2);
+}
+
 TEST(fused_kernels, give_the_bits_with_one_point_on_a_rotating_grid) {
   const snapshot s = turbulent(1, boundary_kind::outflow, 9);
   scheme o = scheme_for(s);

@@ -88,8 +88,10 @@ TEST(grouped_flux, has_the_bits_of_the_three_kernels) {
   expect_the_same(s, o);
   o.omega = 0.3;
   expect_the_same(s, o);
-  o.reconstruction = reconstruction_kind::minmod;
-  expect_the_same(s, o);
+  for (const auto kind : {reconstruction_kind::ppmx, reconstruction_kind::minmod}) {
+    o.reconstruction = kind;
+    expect_the_same(s, o);
+  }
   o.quadrature = quadrature_kind::centre;
   expect_the_same(s, o);
   o = scheme_for(s);

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <memory>
 #include <numbers>
+#include <utility>
 
 #include "driver/regrid.hpp"
 #include "tests/exact_sod.hpp"
@@ -15,14 +16,17 @@
 namespace stars::test {
 namespace {
 
-snapshot run_with_fine(fine_part part, const problem& flow, int level, double stop) {
+snapshot run_with_fine(fine_part part, const problem& flow, int level, double stop,
+                       reconstruction_kind how = reconstruction_kind::ppm) {
   scheme o;
   o.gamma = flow.gamma;
+  o.reconstruction = how;
   return run_until(initial_state(flow, with_fine(part, level, flow.boundary)), o, stop);
 }
 
-double smooth_error(const problem& flow, int level, double stop) {
-  return density_error(flow, run_with_fine(fine_part::octant, flow, level, stop)).value();
+double smooth_error(const problem& flow, int level, double stop,
+                    reconstruction_kind how = reconstruction_kind::ppm) {
+  return density_error(flow, run_with_fine(fine_part::octant, flow, level, stop, how)).value();
 }
 
 /// Returns the L1 error of the density. `means(at)` returns a function that gives the exact mean in
@@ -100,6 +104,25 @@ TEST(nightly_wave_across_levels, order_of_a_sound_wave_is_two_and_little_is_refl
   EXPECT_LT(none.back, 0.01 * more.back) << "that of a uniform grid is rounding";
 }
 
+/// With kept extrema, also what is sent elsewhere falls with about second order, also later.
+TEST(nightly_wave_across_levels, has_higher_orders_with_kept_extrema) {
+  const auto flow = linear_wave_problem();
+  for (const auto& [stop, most] : {std::pair{0.25, 1e-3}, std::pair{0.75, 3.5e-3}}) {
+    const auto run = [&](int level) {
+      return run_with_fine(fine_part::octant, *flow, level, stop, reconstruction_kind::ppmx);
+    };
+    const snapshot coarse = run(1), fine = run(2);
+    const double more = density_error(*flow, coarse).value() / 1e-6;
+    const double less = density_error(*flow, fine).value() / 1e-6;
+    EXPECT_LT(more, most) << stop;
+    EXPECT_GE(std::log2(more / less), 2.5) << stop;
+    const scattered far = scattered_in(coarse, 1e-6), near = scattered_in(fine, 1e-6);
+    EXPECT_GE(std::log2(far.across / near.across), 1.9) << stop;
+    EXPECT_GE(std::log2(far.back / near.back), 1.7) << stop;
+    EXPECT_LT(far.back, 3e-4) << stop;
+  }
+}
+
 /// A sound wave with a small change of the pressure across it.
 class disturbed_wave final : public problem {
  public:
@@ -121,14 +144,18 @@ class disturbed_wave final : public problem {
 /// disturbance makes the limiter of the scheme treat pressure and velocity differently, and the
 /// effect does not fall with the cells. On a uniform grid it is the same (design note 0059).
 TEST(nightly_wave_on_one_level, sends_a_part_back_if_it_is_disturbed) {
-  const auto back = [](double share, int level) {
+  const auto back = [](double share, int level, reconstruction_kind how) {
     const disturbed_wave flow(share);
     const snapshot first = initial_state(flow, level);
-    return scattered_in(run_until(first, scheme_for(first), 0.75), 1e-6).back;
+    scheme o = scheme_for(first);
+    o.reconstruction = how;
+    return scattered_in(run_until(first, o, 0.75), 1e-6).back;
   };
-  EXPECT_LT(back(0.0, 2), 5e-5);
-  EXPECT_GT(back(1e-3, 2), 5e-4);
-  EXPECT_GT(back(1e-3, 2), 2.0 * back(1e-3, 1));
+  const auto ppm = reconstruction_kind::ppm, ppmx = reconstruction_kind::ppmx;
+  EXPECT_LT(back(0.0, 2, ppm), 5e-5);
+  EXPECT_GT(back(1e-3, 2, ppm), 5e-4);
+  EXPECT_GT(back(1e-3, 2, ppm), 2.0 * back(1e-3, 1, ppm));
+  EXPECT_LT(back(1e-3, 2, ppmx), back(1e-3, 1, ppmx)) << "with kept extrema it does not grow";
 }
 
 TEST(nightly_vortex_across_levels, order_of_a_vortex_is_two) {
@@ -136,6 +163,10 @@ TEST(nightly_vortex_across_levels, order_of_a_vortex_is_two) {
   const double coarse = smooth_error(*flow, 1, 0.2), fine = smooth_error(*flow, 2, 0.2);
   RecordProperty("order", std::to_string(std::log2(coarse / fine)));
   EXPECT_GE(std::log2(coarse / fine), 1.9);
+  const auto kept = reconstruction_kind::ppmx;
+  const double kept_coarse = smooth_error(*flow, 1, 0.2, kept);
+  EXPECT_LT(kept_coarse, 0.8 * coarse);
+  EXPECT_GE(std::log2(kept_coarse / smooth_error(*flow, 2, 0.2, kept)), 2.5);
 }
 
 TEST(nightly_sod_across_levels, order_of_a_shock_tube_is_that_of_the_uniform_grid) {
