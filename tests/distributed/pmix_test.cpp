@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The same program under mpirun, whose ranks exchange addresses through PMIx.
 #include <algorithm>
+#include <filesystem>
+#include <string>
 
 #include <gtest/gtest.h>
 
@@ -82,10 +84,11 @@ TEST_F(pmix, reports_a_rank_that_never_connects) {
 /// mpirun starts no rank again: the command is repeated, here also on other numbers of ranks.
 TEST_F(pmix, continues_a_job_from_its_latest_checkpoint_after_a_rank_was_killed) {
   const starling_test::scratch_folder scratch;
-  const auto job = [&](int ranks, const std::string& folder, int kills, int seed) {
+  const auto job = [&](int ranks, const std::string& folder, int kills, int seed,
+                       const std::string& from = "latest") {
     return mpirun_program(ranks, {RESTART_PROGRAM, scratch.path() + "/" + folder, "200",
                                   std::to_string(kills), std::to_string(seed), "moves", "packing",
-                                  "--starling-workers=1", "--starling-restart=latest"});
+                                  "--starling-workers=1", "--starling-restart=" + from});
   };
   const outcome undisturbed = job(3, "undisturbed", 0, 0);
   ASSERT_EQ(undisturbed.code, 0) << undisturbed.errors;
@@ -96,7 +99,12 @@ TEST_F(pmix, continues_a_job_from_its_latest_checkpoint_after_a_rank_was_killed)
     EXPECT_NE(end.code, 0) << "no rank was killed";
     EXPECT_EQ(end.output, "") << end.output;
   }
-  const outcome end = job(3, "killed", 0, 0);
+  std::string newest;  // number of a checkpoint that has its manifest
+  for (const auto& each : std::filesystem::directory_iterator(scratch.path() + "/killed"))
+    if (std::filesystem::exists(each.path() / "manifest"))
+      newest = std::max(newest, each.path().extension().string().substr(1));
+  ASSERT_GT(newest, "000003") << "the restarts have continued older ones";
+  const outcome end = job(3, "killed", 0, 0, std::to_string(std::stoi(newest)));
   distributed::expect_digest(end, undisturbed.output);
 }
 

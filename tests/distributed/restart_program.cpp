@@ -183,9 +183,9 @@ int number_of(const char* variable) {
 
 /// The number of ranks or of this rank, from a launcher that may be mpirun.
 int place(const std::string& word) {
-  const std::string starling = "STARLING_LAUNCH_" + word;
-  return number_of(std::getenv(starling.c_str()) != nullptr ? starling.c_str()
-                                                            : ("OMPI_COMM_WORLD_" + word).c_str());
+  for (const std::string& launcher : {"STARLING_LAUNCH_" + word, "OMPI_COMM_WORLD_" + word})
+    if (std::getenv(launcher.c_str()) != nullptr) return number_of(launcher.c_str());
+  throw starling::usage_error("test_restart: start it by starling launch or mpirun");
 }
 
 struct death {

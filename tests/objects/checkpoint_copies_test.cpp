@@ -10,6 +10,8 @@
 
 #include <gtest/gtest.h>
 
+#include <sys/resource.h>
+
 #include <starling/core.hpp>
 #include <starling/objects.hpp>
 
@@ -311,24 +313,22 @@ class heavy_checkpoint : public starling_test::on_clusters {
   [[nodiscard]] std::string folder(int rank) const {
     return scratch.path() + "/" + std::to_string(rank) + "/checkpoint.000001";
   }
-  /// Expects that a checkpoint fails if the share of rank 0 goes to a full disk in the folder of a
-  /// rank, and that the next one is written.
-  void expect_failure(int rank, bool is_of_copy) {
+  /// Expects that a checkpoint fails after `limit`, that nothing of it is left, and that the next
+  /// one is written after `lift`. Returns the text of the error.
+  std::string expect_failure(const std::function<void()>& limit,
+                             const std::function<void()>& lift) const {
     std::vector<std::uint64_t> before, after;
+    std::string error;
     testing::internal::CaptureStderr();
     all.expect(0, [&](runtime& rt) {
       return rank_zero(rt, "none", before, [&](checkpoints& saved) -> task<> {
-        std::filesystem::create_directory(folder(rank));
-        std::filesystem::create_symlink("/dev/full", folder(rank) + "/share.000000.writing");
-        std::string error;
+        limit();
         try {
           co_await take(saved);
         } catch (const checkpoint_error& e) {
           error = e.what();
         }
-        EXPECT_NE(error.find("No space left"), error.npos) << error;
-        EXPECT_EQ(error.find("the copy of rank 0's share on rank 1: ") != error.npos, is_of_copy)
-            << error;
+        lift();
         for (int r = 0; r < all.ranks; ++r) EXPECT_FALSE(std::filesystem::exists(folder(r))) << r;
         co_await take(saved);
       });
@@ -336,6 +336,7 @@ class heavy_checkpoint : public starling_test::on_clusters {
     EXPECT_NE(testing::internal::GetCapturedStderr().find("was not written"), std::string::npos);
     all.expect(0, [&](runtime& rt) { return rank_zero(rt, "latest", after, take); });
     EXPECT_EQ(after, before);
+    return error;
   }
   static constexpr int elements = 7;
   starling_test::scratch_folder scratch;
@@ -354,12 +355,27 @@ TEST_P(heavy_checkpoint, travels_in_pieces) {
   EXPECT_EQ(after, before);
 }
 
-TEST_P(heavy_checkpoint, is_removed_if_the_disk_gets_full_while_pieces_are_sent) {
-  expect_failure(0, false);
+/// Pieces have been sent when the own file reaches the limit, which is above all other shares.
+TEST_P(heavy_checkpoint, is_removed_if_a_share_cannot_be_written_wholly) {
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+  const rlimit low{16'000'000, before.rlim_max};
+  const std::string error =
+      expect_failure([&] { EXPECT_EQ(::setrlimit(RLIMIT_FSIZE, &low), 0); },
+                     [&] { EXPECT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0); });
+  EXPECT_NE(error.find("ulimit -f"), error.npos) << error;
+  EXPECT_EQ(error.find("the copy of"), error.npos) << error;
 }
 
-TEST_P(heavy_checkpoint, is_removed_if_the_disk_of_the_partner_gets_full) {
-  expect_failure(1, true);
+TEST_P(heavy_checkpoint, is_removed_if_the_disk_of_the_partner_is_full) {
+  const std::string error = expect_failure(
+      [&] {
+        std::filesystem::create_directory(folder(1));
+        std::filesystem::create_symlink("/dev/full", folder(1) + "/share.000000.writing");
+      },
+      [] {});
+  EXPECT_NE(error.find("the copy of rank 0's share on rank 1: "), error.npos) << error;
+  EXPECT_NE(error.find("No space left"), error.npos) << error;
 }
 
 }  // namespace

@@ -173,7 +173,10 @@ struct device_cell : chare<device_cell> {
   }
   int place() { return int(this_worker()); }
   int device_number() { return m_at.device().id().value; }
-  bool is_on_its_device() { return &m_at.device() == &devices(*runtime::current()).here(); }
+  bool is_on_its_device() {
+    const device& here = devices(*runtime::current()).here();
+    return &m_at.device() == &here;
+  }
 
  private:
   stream m_at;

@@ -91,11 +91,18 @@ TEST(piece_queue, holds_no_more_pieces_than_it_may) {
 
 TEST(piece_queue, lets_the_thread_go_on_once_it_is_closed) {
   piece_queue queue(2);
-  const auto owner = std::make_shared<int>(0);
+  const auto owner = std::make_shared<std::byte>();
+  std::atomic<int> given{0};
   std::jthread writer([&] {
-    for (std::uint32_t i = 0; i < 1000; ++i) queue.put(file_piece(made(i).elements(), owner));
+    for (int i = 0; i < 1000; ++i) {
+      ++given;
+      given.notify_one();
+      queue.put(file_piece({owner.get(), 1}, owner));
+    }
     queue.end();
   });
+  for (int now = given; now < 3; now = given)
+    given.wait(now);  // this put waits, or will find it closed
   queue.close();
   writer.join();
   EXPECT_EQ(owner.use_count(), 1) << "pieces are kept";

@@ -72,6 +72,11 @@ extern "C" const char* __tsan_default_suppressions() {  // NOLINT: the sanitizer
          "race:std::__exception_ptr::exception_ptr::_M_release\n";
 }
 
+/// Read by LeakSanitizer. HDF5 does not free the descriptions of types that it finds damaged.
+extern "C" const char* __lsan_default_suppressions() {  // NOLINT: the sanitizer's name
+  return "leak:libhdf5\n";
+}
+
 int starling_test::run_all(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
   GTEST_FLAG_SET(death_test_style, "threadsafe");

@@ -114,8 +114,8 @@ template <class V>
   return o::max(least, V(0.0)) + o::min(most, V(0.0));
 }
 
-/// Returns (7 (u_i + u_i+1) - u_i-1 - u_i+2) / 12 - u_i, the offset of an interface of fourth order,
-/// from u_i+1 - u_i and the second differences of the cells i and i + 1. A value that is not
+/// Returns the offset of an interface of fourth order, (7 (u_i + u_i+1) - u_i-1 - u_i+2) / 12 -
+/// u_i, from u_i+1 - u_i and the second differences of the cells i and i + 1. A value that is not
 /// between the two cells gets a limited curvature.
 template <class V>
 [[gnu::always_inline]] constexpr V interface_offset(V difference, V bend, V next_bend) {
@@ -125,6 +125,17 @@ template <class V>
   const V curvature = V(3.0) * (difference - (offset + offset));
   const V limited = middle - V(1.0 / 6.0) * limited_curvature(curvature, bend, next_bend);
   return o::select(offset * (difference - offset) < V(0.0), limited, offset);
+}
+
+/// Makes a profile flat where an end is not between zero and three times the mean, which `monotone`
+/// ensures for positive cells: for densities and energies. More flux could empty a cell.
+template <class V>
+[[gnu::always_inline]] constexpr profile<V> positive(const profile<V>& p) {
+  using o = ops<V>;
+  const V zero = V(0.0);
+  const V upper = p.upper(), lower = p.lower();
+  const auto is_beyond = o::min(upper, lower) <= zero || o::max(upper, lower) > V(3.0) * p.centre;
+  return select(is_beyond, profile<V>{p.centre, zero, zero}, p);
 }
 
 /// Returns the parabola through interface values of fourth order, limited as by P. Colella, M. D.
@@ -175,19 +186,33 @@ template <class V, class Cells>
   return p;
 }
 
-/// The method by which a variable is reconstructed. The last two keep smooth extrema.
-enum class profile_kind { linear, smooth, limited, steepened, limited_x, steepened_x };
+/// The method by which a variable is reconstructed: `ppm` uses the first five, for `positive` what
+/// it uses for `limited`. The last three keep smooth extrema.
+enum class profile_kind {
+  linear,
+  smooth,
+  limited,
+  positive,
+  steepened,
+  limited_x,
+  positive_x,
+  steepened_x
+};
 
-/// Returns the method for a variable that `ppm` reconstructs by `kind`.
+/// Returns the method for a variable whose method is `kind` with `ppm`.
 constexpr profile_kind profile_with(reconstruction_kind how, profile_kind kind) {
   using enum profile_kind;
   if (how == reconstruction_kind::minmod) return linear;
-  if (how == reconstruction_kind::ppm) return kind;
-  return kind == limited ? limited_x : kind == steepened ? steepened_x : kind;
+  const bool keeps = how == reconstruction_kind::ppmx;
+  if (kind == limited) return keeps ? limited_x : limited;
+  if (kind == positive) return keeps ? positive_x : limited;
+  if (kind == steepened) return keeps ? steepened_x : steepened;
+  return kind;
 }
 /// Whether a method needs the half slopes of a cell and its neighbours.
 constexpr bool uses_slopes(profile_kind kind) {
-  return kind != profile_kind::linear && kind != profile_kind::limited_x;
+  using enum profile_kind;
+  return kind == smooth || kind == limited || kind == steepened || kind == steepened_x;
 }
 
 /// Returns the profile through *u along `step`. `jump` is used for steepened profiles only;
@@ -203,21 +228,26 @@ template <class V, profile_kind Kind, class Cells>
     if (Kind != profile_kind::smooth && p.flat()) return {p.centre, V(0.0), V(0.0)};
     if constexpr (Kind == profile_kind::limited_x) {
       return smooth_extrema(p, u, step);
+    } else if constexpr (Kind == profile_kind::positive_x) {
+      return positive(smooth_extrema(p, u, step));
     } else {
       if (slopes != nullptr) {
         p.load_slopes(slopes, step);
       } else {
         p.find_slopes(u, step);
       }
-      const profile<V> ends = p.ends();
-      if constexpr (Kind == profile_kind::smooth) return ends;
-      if constexpr (Kind == profile_kind::limited) return monotone(ends);
-      const profile<V> steep = steepened(ends, p, u, step, ops<V>::load(jump));
-      if constexpr (Kind == profile_kind::steepened_x) {
-        const auto is_steep = steep.up != ends.up || steep.down != ends.down;
-        return select(is_steep, monotone(steep), smooth_extrema(p, u, step));
+      if constexpr (Kind == profile_kind::smooth) {
+        return p.ends();
+      } else if constexpr (Kind == profile_kind::limited) {
+        return monotone(p.ends());
+      } else if constexpr (Kind == profile_kind::steepened) {
+        return monotone(steepened(p.ends(), p, u, step, ops<V>::load(jump)));
+      } else {
+        static_assert(Kind == profile_kind::steepened_x);
+        const profile<V> kept = positive(smooth_extrema(p, u, step));
+        const profile<V> steep = steepened(kept, p, u, step, ops<V>::load(jump));
+        return select(steep.up != kept.up || steep.down != kept.down, monotone(steep), kept);
       }
-      return monotone(steep);
     }
   }
 }

@@ -66,7 +66,8 @@ struct reconstruction {
     return f == field::rho || f >= field::species ? profile_kind::steepened
            : f == field::pot                      ? profile_kind::smooth
            : f >= field::lx                       ? profile_kind::linear
-                                                  : profile_kind::limited;
+           : f >= field::sx                       ? profile_kind::limited
+                                                  : profile_kind::positive;
   }
   template <class V, reconstruction_kind How, int Field, class Cells>
   [[gnu::always_inline]] static constexpr profile<V> field_profile(

@@ -117,8 +117,8 @@ struct slab_reconstruction {
     };
     using enum profile_kind;
     set(std::integral_constant<profile_kind, steepened>(), field::rho);
-    set(std::integral_constant<profile_kind, limited>(), field::egas, field::tau, field::sx,
-        field::sy, field::sz);
+    set(std::integral_constant<profile_kind, positive>(), field::egas, field::tau);
+    set(std::integral_constant<profile_kind, limited>(), field::sx, field::sy, field::sz);
     set(std::integral_constant<profile_kind, smooth>(), field::pot);
     set(std::integral_constant<profile_kind, linear>(), field::lx, field::ly, field::lz);
     store_flow(cell, pair, n, d, [&](int f) { return of[f].up; });

@@ -189,8 +189,10 @@ TEST_P(placements, give_the_serial_bits_on_a_rotating_grid) {
     scheme s = scheme_for(first);
     s.omega = 0.75;
     s.quadrature = quadrature;
-    s.reconstruction = reconstruction_kind::minmod;
-    expect_same_bits(run(first, s, 2), serial(first, s, 2));
+    for (const auto kind : {reconstruction_kind::minmod, reconstruction_kind::ppmx}) {
+      s.reconstruction = kind;
+      expect_same_bits(run(first, s, 2), serial(first, s, 2));
+    }
   }
 }
 

@@ -104,7 +104,7 @@ TEST(nightly_wave_across_levels, order_of_a_sound_wave_is_two_and_little_is_refl
   EXPECT_LT(none.back, 0.01 * more.back) << "that of a uniform grid is rounding";
 }
 
-/// With kept extrema, also what is sent elsewhere falls with about second order, also later.
+/// With kept extrema, what a wave sends back and across falls with about second order.
 TEST(nightly_wave_across_levels, has_higher_orders_with_kept_extrema) {
   const auto flow = linear_wave_problem();
   for (const auto& [stop, most] : {std::pair{0.25, 1e-3}, std::pair{0.75, 3.5e-3}}) {

@@ -62,6 +62,38 @@ TEST(profiles, that_keep_extrema_are_flat_at_those_of_noise) {
   EXPECT_EQ(ends_of<profile_kind::limited_x>({0.0, 0.0, 1.0, 0.0, 0.0}), (ends{1.0, 1.0}));
 }
 
+TEST(profiles, that_keep_extrema_limit_the_curvature_of_sharp_ones) {
+  // By hand: interfaces 1.45/12 and 0.55/12 below the means of the cells, curvature 6 (up - down),
+  // of which 1.25 times the second difference of the upper neighbour is kept.
+  const line u = {2.0, 1.0, 0.1, 0.1, 1.0};
+  const ends found = ends_of<profile_kind::limited_x>(u);
+  EXPECT_NEAR(found[0], 0.13525641025641, 1e-14);
+  EXPECT_NEAR(found[1], 0.08557692307692, 1e-14);
+  line negative;
+  for (std::size_t k = 0; k < 5; ++k) negative[k] = -u[k];
+  EXPECT_EQ(ends_of<profile_kind::limited_x>(negative), (ends{-found[0], -found[1]}));
+}
+
+TEST(profiles, that_keep_extrema_of_positive_cells_have_the_bounds_of_ppm) {
+  generator random(7);
+  const auto expect_positive = [](const line& u) {
+    for (const ends& found :
+         {ends_of<profile_kind::positive_x>(u), ends_of<profile_kind::limited>(u),
+          ends_of<profile_kind::steepened_x>(u, 0.1)})
+      for (const double end : found) {
+        ASSERT_GT(end, 0.0) << testing::PrintToString(u);
+        ASSERT_LE(end, (3.0 + 1e-12) * u[2]) << testing::PrintToString(u);
+      }
+  };
+  expect_positive({0.3, 0.1, 1e-10, 1e-10, 0.1});
+  expect_positive({1.0, 0.1, 0.001, 0.001, 0.1});
+  for (int k = 0; k < 100'000; ++k) {
+    line u;
+    for (double& v : u) v = std::pow(random(), 8.0) + 1e-12;
+    expect_positive(u);
+  }
+}
+
 TEST(profiles, that_keep_extrema_make_no_new_ones_of_monotone_cells) {
   generator random(5);
   for (int k = 0; k < 20000; ++k) {
@@ -78,10 +110,11 @@ TEST(profiles, that_keep_extrema_make_no_new_ones_of_monotone_cells) {
 
 TEST(profiles, that_keep_extrema_are_those_of_ppm_where_they_are_steepened) {
   const line contact = {1.0, 1.0, 1.6, 2.0, 2.0};  // without a jump of the pressure
-  EXPECT_EQ(ends_of<profile_kind::steepened_x>(contact, 0.0),
-            ends_of<profile_kind::steepened>(contact, 0.0));
-  EXPECT_NE(ends_of<profile_kind::steepened>(contact, 0.0),
-            ends_of<profile_kind::limited>(contact, 0.0));
+  const ends steep = ends_of<profile_kind::steepened>(contact, 0.0);
+  const ends found = ends_of<profile_kind::steepened_x>(contact, 0.0);
+  EXPECT_NEAR(found[0], steep[0], 1e-15);
+  EXPECT_NEAR(found[1], steep[1], 1e-15);
+  EXPECT_NE(steep, ends_of<profile_kind::limited>(contact, 0.0));
   const line wave = means(0.1, 2.0, 0.0, 0.1, 0.0);
   EXPECT_EQ(ends_of<profile_kind::steepened_x>(wave, 0.0), ends_of<profile_kind::limited_x>(wave));
 }

@@ -58,8 +58,9 @@ struct section_elements {
   std::vector<int> other_ranks;  // ranks that have elements of the section, ascending
 };
 
-/// @throws usage_error
+/// Returns the error of a contribution to a section that does not contain the chare.
 [[nodiscard]] usage_error not_in_section(const std::string& chare);
+/// @throws usage_error
 [[noreturn]] void throw_twice_in_section(const std::string& chare);
 
 /// Returns the section with this id, which is stored on each rank. @throws not_made_yet,

@@ -68,9 +68,10 @@ class checkpoint_folder {
   [[nodiscard]] std::uint64_t next_number() const;
 
   /// Writes the share `identity.rank`: returns when it is on disk. Creates the folders. `fill` adds
-  /// the records. `also`, if any, gets the bytes of the file in pieces while they are written. On an
-  /// error, also of both functions, removes the share and rethrows. The thread must block SIGXFSZ,
-  /// as helper threads do; else a limit of file sizes ends the process. @throws checkpoint_error
+  /// the records. `also`, if any, gets the bytes of the file in pieces while they are written. On
+  /// an error, also of both functions, removes the share and rethrows. The thread must block
+  /// SIGXFSZ, as helper threads do; else a limit of file sizes ends the process.
+  /// @throws checkpoint_error
   share_summary write_share(const share_identity& identity,
                             const std::function<void(share_writer&)>& fill,
                             const tee_sink::taker& also = {});

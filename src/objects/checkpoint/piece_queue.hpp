@@ -41,4 +41,19 @@ class piece_queue {
   bool m_is_closed = false;
 };
 
+/// Calls a function of a queue, if any, at the end of a scope.
+template <void (piece_queue::*F)()>
+class at_scope_end {
+ public:
+  explicit at_scope_end(piece_queue* queue) : m_queue(queue) {}
+  at_scope_end(const at_scope_end&) = delete;
+  at_scope_end& operator=(const at_scope_end&) = delete;
+  ~at_scope_end() {
+    if (m_queue != nullptr) (m_queue->*F)();
+  }
+
+ private:
+  piece_queue* const m_queue;
+};
+
 }  // namespace starling::detail

@@ -61,18 +61,11 @@ struct waiting_element {
 /// The checkpoints of one rank. On worker 0, except the parts of the workers while they fill them.
 struct rank_state {
   explicit rank_state(runtime& rt) : space(rt.service<object_space>()) {}
-  rank_state(const rank_state&) = delete;
-  rank_state& operator=(const rank_state&) = delete;
-  /// Ends also a write whose task of sending was destroyed with the run.
-  ~rank_state() {
-    if (sending) sending->close();
-  }
 
   object_space& space;
   // By worker. The thread that writes reads them: the next copies are made after its end, because
   // they await quiescence, which the thread's external work holds off.
   std::vector<worker_copies> copies;
-  std::shared_ptr<piece_queue> sending;  // to the partner, of the checkpoint that is written
   // A restart.
   restart_place place;
   checkpoint_objects objects;
@@ -136,6 +129,7 @@ share_identity identity_of(const checkpoint_place& place, const object_space& sp
 share_summary write_and_send(const std::string& path, const share_contents& contents,
                              const share_identity& mine, const std::vector<worker_copies>& copies,
                              piece_queue* pieces) {
+  const at_scope_end<&piece_queue::end> all_given(pieces);
   const auto fill = [&](share_writer& to) {
     for (const stored_array& a : contents.arrays) static_cast<void>(to.add_array(a));
     for (const stored_value& v : contents.values) to.add_value(v.kind, v.name, v.bytes);
@@ -143,17 +137,9 @@ share_summary write_and_send(const std::string& path, const share_contents& cont
   };
   checkpoint_folder folder(path);
   if (pieces == nullptr) return folder.write_share(mine, fill);
-  const auto send = [&](owned_bytes piece) {
+  return folder.write_share(mine, fill, [&](owned_bytes piece) {
     pieces->put(file_piece(piece.bytes, std::move(piece.owner)));
-  };
-  try {
-    const share_summary written = folder.write_share(mine, fill, send);
-    pieces->end();
-    return written;
-  } catch (...) {
-    pieces->end();
-    throw;
-  }
+  });
 }
 
 // --- a restart
@@ -310,14 +296,14 @@ task<share_summary> write_share(share_contents contents) {
   const int partner = contents.partner;
   const share_identity mine = identity_of(place, rank.space);
   const auto pieces = partner < 0 ? nullptr : std::make_shared<piece_queue>(most_pieces);
-  rank.sending = pieces;
-  auto writing = in_background(
-      rank.background, rank.space.owner(),
-      [contents = std::move(contents), mine, path = folders_here().own_path(place.pattern), pieces,
-       &copies = rank.copies] {
-        lower_priority();
-        return write_and_send(path, contents, mine, copies, pieces.get());
-      });
+  const at_scope_end<&piece_queue::close> without_sender(pieces.get());
+  auto writing =
+      in_background(rank.background, rank.space.owner(),
+                    [contents = std::move(contents), mine,
+                     path = folders_here().own_path(place.pattern), pieces, &copies = rank.copies] {
+                      lower_priority();
+                      return write_and_send(path, contents, mine, copies, pieces.get());
+                    });
   if (!pieces) co_return co_await std::move(writing);
   const share_address address{place.pattern, place.number, place.stamp, 0, mine.rank};
   co_return co_await send_copy(pieces, std::move(writing), address, partner);

@@ -71,8 +71,8 @@ struct share_contents {
 /// Copies the states of this rank's elements. Returns the number of elements of each array. The run
 /// is quiescent. @throws usage_error, the exceptions of `serialize`; then there are no copies
 task<std::vector<std::uint64_t>> copy_states(checkpoint_objects objects);
-/// Writes the copies as this rank's share, and then its copy on the partner. @throws
-/// checkpoint_error
+/// Writes the copies as this rank's share, and sends it to the partner meanwhile.
+/// @throws checkpoint_error
 task<share_summary> write_share(share_contents contents);
 void drop_copies();
 

@@ -93,7 +93,6 @@ class rank_folders {
   [[nodiscard]] auto call(F f) {
     return in_background(*m_thread, m_owner, std::move(f));
   }
-  [[nodiscard]] background_writer& thread() { return *m_thread; }
   /// Copies of shares that are arriving, by folder pattern, number and rank. On the thread only.
   std::map<std::tuple<std::string, std::uint64_t, std::uint32_t>, share_copy> copies;
 

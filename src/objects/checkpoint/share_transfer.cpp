@@ -121,14 +121,14 @@ task<> send_pieces(Next next, share_address share, int partner) {
   std::exception_ptr failed;
   try {
     for (std::uint64_t at = 0;;) {
-      future<file_piece> coming = next();
-      file_piece piece = co_await std::move(coming);
-      if (piece.empty()) break;
       if (under_way.size() == most_pieces) {
         future<> first = std::move(under_way.front());
         under_way.pop_front();
         co_await std::move(first);
       }
+      future<file_piece> coming = next();
+      file_piece piece = co_await std::move(coming);
+      if (piece.empty()) break;
       const std::uint64_t size = piece.size();
       under_way.push_back(async<&append_copy>(rank(partner), share, at, std::move(piece)));
       at += size;

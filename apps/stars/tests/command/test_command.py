@@ -369,6 +369,7 @@ def restart(tmp_path_factory):
         (["--gravity", 0.25], "gravity: the file has 0, this run 0.25"),
         (["--cfl", 0.2], "cfl: the file has 0.4, this run 0.2"),
         (["--reconstruction", "minmod"], "reconstruction: the file has ppm, this run minmod"),
+        (["--reconstruction", "ppmx"], "reconstruction: the file has ppm, this run ppmx"),
         (["--quadrature", "centre"], "quadrature: the file has nine-point, this run centre"),
         (["--floors"], "floors: the file has off, this run on"),
         (["--mutate-gamma", 1.6], "mutate-gamma: the file has 0, this run 1.6"),

@@ -3,6 +3,7 @@
 STARS and STARLING hold the paths of the program and of the launcher."""
 
 import filecmp
+import gzip
 import json
 import os
 import subprocess
@@ -72,6 +73,19 @@ def test_a_run_continues_on_another_number_of_ranks(tmp_path):
         stars(n, "--restart", "a/restart00002.h5", "--steps", 4, "--no-plots", "-o", str(n),
               "--json", f"{n}.json", cwd=tmp_path)
     assert digest(tmp_path / "1.json") == digest(tmp_path / "3.json")
+
+
+@pytest.mark.parametrize("ranks", [1, 3])
+def test_a_file_of_version_2_is_continued_bit_by_bit(ranks, tmp_path):
+    """An earlier program has written the file, with 64 leaves: stars --level 2 --steps 1."""
+    packed = Path(__file__).parents[1] / "data" / "restart_version2_level2.h5.gz"
+    (tmp_path / "old.h5").write_bytes(gzip.decompress(packed.read_bytes()))
+    run = ["--level", 2, "--steps", 3, "--no-plots"]
+    stars(1, *run, "-o", "a", "--json", "whole.json", cwd=tmp_path)
+    if not (tmp_path / "a" / "restart00003.h5").exists():
+        pytest.skip("built without HDF5")
+    stars(ranks, *run, "--restart", "old.h5", "-o", "b", "--json", "continued.json", cwd=tmp_path)
+    assert digest(tmp_path / "whole.json") == digest(tmp_path / "continued.json")
 
 
 ELSEWHERE = "test $STARLING_LAUNCH_RANK != 1 || cd /"
