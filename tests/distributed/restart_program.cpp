@@ -181,11 +181,12 @@ int number_of(const char* variable) {
   return text == nullptr ? 0 : std::atoi(text);
 }
 
-/// The number of ranks or of this rank, from a launcher that may be mpirun.
+/// Returns the number of ranks (`SIZE`) or of this rank (`RANK`) that starling launch or mpirun has
+/// set.
 int place(const std::string& word) {
   for (const std::string& launcher : {"STARLING_LAUNCH_" + word, "OMPI_COMM_WORLD_" + word})
     if (std::getenv(launcher.c_str()) != nullptr) return number_of(launcher.c_str());
-  throw starling::usage_error("test_restart: start it by starling launch or mpirun");
+  return word == "SIZE" ? 1 : 0;  // without a launcher
 }
 
 struct death {
