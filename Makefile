@@ -203,8 +203,8 @@ soak: ## repeat the suite ROUNDS=30 times: shuffled, on busy cores, on one core,
 	@python3 tools/soak.py --rounds $(ROUNDS) $(if $(SECONDS),--seconds $(SECONDS)) \
 		$(if $(PROGRAMS),$(PROGRAMS:%=$(BUILD)/dev/bin/test_%),$(BUILD)/dev)
 
-# Clang for the address sanitizer: GCC needs 7 GB and ten minutes for each file with kernels of
-# stars. UCX is not instrumented: the thread sanitizer would report what UCX synchronises, so it
+# Clang for the address sanitizer: GCC needs 7 GB and more than five minutes for a file with
+# kernels of stars. UCX is not instrumented: the thread sanitizer would report what UCX synchronises, so it
 # runs no jobs of several processes. Reports of `distributed` go to files, since its tests let ranks
 # fail.
 sanitizers: REPORTS = $(CURDIR)/build/asan-ubsan-clang/report

@@ -95,6 +95,16 @@ struct parabola {
     slope_up = ops<V>::load(slopes + step);
   }
 
+  /// Return the second differences of the cells above and below.
+  template <class Cells>
+  [[gnu::always_inline]] constexpr V bend_up(Cells u, int step) const {
+    return (ops<V>::load(u + 2 * step) - p1) - c;
+  }
+  template <class Cells>
+  [[gnu::always_inline]] constexpr V bend_down(Cells u, int step) const {
+    return b - (m1 - ops<V>::load(u - 2 * step));
+  }
+
   /// Returns the interface values q(i, i+1) = (u_i + u_i+1)/2 + (Delta_i - Delta_i+1)/6 at both
   /// ends.
   [[gnu::always_inline]] constexpr profile<V> ends() const {
@@ -147,8 +157,7 @@ template <class V, class Cells>
   using o = ops<V>;
   const V zero = V(0.0);
   const V bend = l.c - l.b;
-  const V bend_up = (o::load(u + 2 * step) - l.p1) - l.c;
-  const V bend_down = l.b - (l.m1 - o::load(u - 2 * step));
+  const V bend_up = l.bend_up(u, step), bend_down = l.bend_down(u, step);
   const profile<V> p{l.centre, interface_offset(l.c, bend, bend_up),
                      -interface_offset(-l.b, bend, bend_down)};
   const profile<V> elsewhere = monotone(p);
@@ -174,8 +183,7 @@ template <class V, class Cells>
   const auto contact = jump * least < size;
   if (!o::any(contact)) return p;
   const V most = o::max(up, down);
-  const V bend_up = (o::load(u + 2 * step) - l.p1) - l.c;    // 6 d2p
-  const V bend_down = l.b - (l.m1 - o::load(u - 2 * step));  // 6 d2m
+  const V bend_up = l.bend_up(u, step), bend_down = l.bend_down(u, step);  // 6 d2p, 6 d2m
   const auto active =
       contact && least > V(1e-3) * most && bend_up * bend_down < V(0.0) && size > V(0.01) * least;
   const V ratio = (bend_down - bend_up) / (V(6.0) * dif);
@@ -186,8 +194,9 @@ template <class V, class Cells>
   return p;
 }
 
-/// The method by which a variable is reconstructed: `ppm` uses the first five, for `positive` what
-/// it uses for `limited`. The last three keep smooth extrema.
+/// The method by which a variable is reconstructed. The last three keep smooth extrema; `ppmx` uses
+/// them in place of `limited`, `positive` and `steepened`. `ppm` treats `positive` variables, such
+/// as energies, like `limited` ones; `positive_x` bounds their ends.
 enum class profile_kind {
   linear,
   smooth,
@@ -199,7 +208,8 @@ enum class profile_kind {
   steepened_x
 };
 
-/// Returns the method for a variable whose method is `kind` with `ppm`.
+/// Returns the method by which the reconstruction `how` treats a variable. `kind`: one of the first
+/// five.
 constexpr profile_kind profile_with(reconstruction_kind how, profile_kind kind) {
   using enum profile_kind;
   if (how == reconstruction_kind::minmod) return linear;

@@ -88,15 +88,17 @@ void expect_no_drift(const problem& flow, int regrids) {
   const snapshot first = initial_state(flow, limits);
   snapshot now = first;
   generator random(9);
-  int refined = 0, coarsened = 0;
+  int refined = 0, coarsened = 0, of_several_levels = 0;
   for (int k = 0; k < regrids; ++k) {
     octree next = changed(now, random, limits);
     refined += next.leaf_count() > now.grid.subgrid_count();
     coarsened += next.leaf_count() < now.grid.subgrid_count();
     now = on_tree(now, std::move(next));
+    of_several_levels += !now.grid.is_uniform();
     now = run_steps(now, scheme_for(now), 1);
   }
   EXPECT_GT(std::min(refined, coarsened), regrids / 6);
+  EXPECT_GT(of_several_levels, regrids / 2);
   std::vector<int> fields = {field::rho, field::egas, field::sx, field::sy, field::sz};
   for (int s = 0; s < species_count; ++s) fields.push_back(field::species + s);
   for (const int f : fields) EXPECT_LT(relative_drift(first, now, f), 1e-14) << f;

@@ -14,8 +14,9 @@ namespace starling::detail {
 
 using file_piece = shared_buffer<std::byte>;
 
-/// Pieces of a share on their way from the thread that writes it to the task that sends them, in
-/// order. The thread waits while the queue is full. Thread-safe; one thread, one task.
+/// A queue of pieces of a share. The thread that writes the share appends them and waits while the
+/// queue is full; a task takes them in the same order and sends them. Thread-safe for one thread
+/// and one task.
 class piece_queue {
  public:
   /// `most`: pieces that wait for the task.

@@ -20,7 +20,7 @@
 
 namespace starling::detail {
 
-/// Pieces of one share that are under way at a time. A sender holds as many more that wait.
+/// Pieces of one share that are under way at a time. As many more may wait in the sender's queue.
 inline constexpr std::size_t most_pieces = 4;
 
 /// Sends this rank's share to rank `partner` while a thread writes it, and returns its summary when
