@@ -91,7 +91,7 @@ stage_memcheck() {
 # blast waves, and resident schedulers (see stage_resident); of the contract suite it runs only
 # tests in which threads of a block share memory.
 stage_racecheck() {
-  local blast='*cuda*bits_of_a_blast/resident*:*cuda*one_point_on_a_face/resident:*cuda*blast/aggregated'
+  local blast='*cuda*bits_of_a_blast/resident*:*cuda*one_point_on_a_face/resident:*cuda*blast/aggregated:*level_kernels*/cuda'
   local sharing='*group*/cuda*:*scratch*/cuda*:*reduc*/cuda*'
   SANITIZE_FILTER=${SANITIZE_FILTER:-"*cuda*:-*fault*:*stall_query*:*jacobi2d_resident*"} \
     PROGRAMS="gpu jacobi3d_app jacobi2d_app" sanitizer racecheck 240
@@ -141,10 +141,11 @@ assert len(found) == 1' "${3:-checksum}" "$out/$1-$2"*.json
 }
 
 # The blast on a mesh that follows it, in sub-grids of 8³ and 16³ cells: the same bits on the host
-# and on the GPU, in all placements, on one rank and on two; then the rate beside that of a uniform
-# mesh, with GPUS above 1 also on all GPUs.
+# and on the GPU, in all placements, on 1, 2, 4 and 8 ranks; then the rate beside that of a uniform
+# mesh, with GPUS above 1 also on all GPUs; then restarts of files of the host on the GPU, and jobs of
+# which ranks are killed (needs pytest).
 stage_levels() {
-  local edge way level launch="$build/bin/starling launch -n 2"
+  local edge way level job="$build/bin/starling launch -n" launch="$build/bin/starling launch -n 2"
   local common="$build/bin/stars --problem blast --no-plots --no-restart-file"
   local cuda="--backend cuda" host="--backend host" two="--workers 2"
   for edge in 8 16; do
@@ -155,8 +156,10 @@ stage_levels() {
       [graphs]="$common $cuda --residency resident --graph step" [staged]="$common $cuda --residency staged"
       [ranks]="$launch $common $cuda $two --residency resident"
       [ranks-even]="$launch $common $cuda $two --residency resident --balance none"
-      [ranks-staged]="$launch $common $cuda $two --residency staged")
-    for way in host resident plain graphs staged ranks ranks-even ranks-staged; do
+      [ranks-staged]="$launch $common $cuda $two --residency staged"
+      [ranks-4-staged]="$job 4 $common $cuda $two --residency staged"
+      [ranks-8]="$job 8 $common $cuda $two --residency resident")
+    for way in host resident plain graphs staged ranks ranks-even ranks-staged ranks-4-staged ranks-8; do
       # shellcheck disable=SC2086 # several words
       NOTE='cell_updates_per_s' run "levels-bits$edge-$way" 100 ${ways[$way]} $small \
         --output "$out/levels" --json "$out/levels-bits$edge-$way.json"
@@ -171,6 +174,8 @@ stage_levels() {
         --sub-grid "$edge" ${meshes[$way]} --output "$out/levels" --json "$out/levels-rate$edge-$way.json"
     done
   done
+  NOTE='passed|failed' run levels-kill 200 env "STARS=$build/bin/stars" "STARLING=$build/bin/starling" \
+    STARS_BACKEND=cuda "$python" -B -m pytest -q -p no:cacheprovider apps/stars/tests/kill
   [[ ${GPUS:-1} -gt 1 ]] || return 0
   for way in none time; do
     # shellcheck disable=SC2086

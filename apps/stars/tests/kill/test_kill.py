@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Jobs of several ranks of stars survive the loss of ranks at any moment, with the same bits. The
-environment variables STARS and STARLING hold the paths of the programs."""
+environment variables STARS and STARLING hold the paths of the programs; STARS_BACKEND is the backend
+of the jobs and of restarts (default: host). The files and the state that they are compared with come
+from the host."""
 
 import ctypes
 import json
@@ -17,9 +19,10 @@ import pytest
 
 STARS = os.environ["STARS"]
 STARLING = os.environ["STARLING"]
+BACKEND = ["--backend", os.environ.get("STARS_BACKEND", "host")]
 STEPS = 14
 # At step 6 the mesh changes from 8 sub-grids to 36, at step 12 to 8.
-FLOW = ["--backend", "host", "--workers", 1, "--no-progress", "--problem", "blast", "--radius", 0.4,
+FLOW = ["--workers", 1, "--no-progress", "--problem", "blast", "--radius", 0.4,
         "--level", 2, "--min-level", 1, "--regrid-every", 2,
         "--refine", "value(sx) > 0.5 and value(rho) < 0.8", "--plot-every", 1,
         "--checkpoint-every", 3]
@@ -38,8 +41,8 @@ def undisturbed(tmp_path_factory):
     """The folder of a run of one process."""
     folder = tmp_path_factory.mktemp("undisturbed")
     report = folder / "r.json"
-    subprocess.run(text([STARS, *FLOW, "--steps", STEPS, "-o", folder, "--json", report]),
-                   check=True, timeout=250, capture_output=True)
+    subprocess.run(text([STARS, *FLOW, "--backend", "host", "--steps", STEPS, "-o", folder,
+                         "--json", report]), check=True, timeout=250, capture_output=True)
     assert json.loads(report.read_text())["metrics"]["regrids"] >= 2
     return folder
 
@@ -94,7 +97,7 @@ class killed_job:
         folder.mkdir(exist_ok=True)
         self.watch = watched_folder(folder)
         command = [STARLING, "launch", "-n", ranks, "--restarts", 8, *options, STARS, *FLOW,
-                   "--steps", STEPS, "-o", folder, "--json", self.report]
+                   *BACKEND, "--steps", STEPS, "-o", folder, "--json", self.report]
         self.process = subprocess.Popen(text(command), stdout=subprocess.PIPE,
                                         stderr=subprocess.STDOUT, bufsize=0)
         self.output = b""
@@ -193,9 +196,9 @@ def test_a_job_continues_from_no_file_of_an_older_run(undisturbed, start, tmp_pa
 
 
 def latest(folder, steps=STEPS, code=0):
-    done = subprocess.run(text([STARS, *FLOW, "--no-plots", "-o", folder, "--restart", "latest",
-                                "--json", folder / "r.json", "--steps", steps]), timeout=250,
-                          text=True, capture_output=True, check=False)
+    done = subprocess.run(text([STARS, *FLOW, *BACKEND, "--no-plots", "-o", folder, "--restart",
+                                "latest", "--json", folder / "r.json", "--steps", steps]),
+                          timeout=250, text=True, capture_output=True, check=False)
     assert done.returncode == code, done.stdout + done.stderr
     return done.stdout + done.stderr
 
