@@ -14,6 +14,7 @@
 #include <starling/objects/detail/bond.hpp>
 
 #include "number_option.hpp"
+#include "rank_balancing.hpp"
 
 namespace starling::detail {
 namespace {
@@ -88,22 +89,39 @@ balancing_lead::balancing_lead(array_base& of) : m_array(of) {
   use(balancer_of(options), interval_of(options));
 }
 
+balancing_lead::~balancing_lead() = default;
+
 void balancing_lead::use(std::unique_ptr<const balance::balancer> chosen, std::uint64_t interval) {
   m_balancer = std::move(chosen);
   m_interval = interval;
   m_schedule = balance::schedule(interval, m_balancer->options().tolerance);
 }
 
+balance::cost_model balancing_lead::costs() const {
+  balance::cost_model now = assumed_costs;
+  now.seconds_per_migration *= m_costs.share();
+  now.seconds_per_byte *= m_costs.share();
+  return now;
+}
+
+double balancing_lead::steps_ahead() const {
+  return m_interval != 0 ? double(m_interval) : 2 * double(m_skipped + 1);
+}
+
+double balancing_lead::steps_to_pay(double steps) const {
+  if (m_interval != 0) return steps;
+  // Imbalance is expected to last as long again as it has lasted.
+  return std::max(steps, std::min(m_schedule.uneven_steps(), 2.0 * longest_skip));
+}
+
 balance::snapshot balancing_lead::snapshot_of(const std::vector<element_report>& reports) const {
   balance::snapshot s;
-  s.costs = assumed_costs;
-  s.costs.seconds_per_migration *= m_costs.share();
-  s.costs.seconds_per_byte *= m_costs.share();
+  s.costs = costs();
   const job* j = m_array.space().current_job();
   for (std::size_t w = 0; w < m_array.space().worker_total(); ++w)
     s.workers.push_back({.rank = j == nullptr ? 0u : std::uint32_t(j->location_of(w).rank)});
   const double steps = double(m_skipped + 1);  // that the measured times contain
-  s.steps = m_interval != 0 ? double(m_interval) : 2 * steps;
+  s.steps = steps_ahead();
   // The numbers of a sparse array are hashes, which may be equal.
   const bool has_ids = std::ranges::adjacent_find(reports, {}, [](const element_report& r) {
                          return r.number.element;
@@ -125,17 +143,21 @@ balance::snapshot balancing_lead::snapshot_of(const std::vector<element_report>&
   return s;
 }
 
-void balancing_lead::note_devices(const std::vector<element_report>& reports) {
+void balancing_lead::note_devices(std::size_t first_worker,
+                                  const std::vector<worker_device>& devices) {
   m_devices.resize(m_array.space().worker_total());
+  for (std::size_t w = 0; w < devices.size() && first_worker + w < m_devices.size(); ++w)
+    m_devices[first_worker + w] = devices[w];
+}
+
+void balancing_lead::note_devices(const std::vector<element_report>& reports) {
   const job* const j = m_array.space().current_job();
   for (const element_report& r : reports) {
     // A worker that does not exist is refused with the snapshot.
-    if (r.devices.empty() || r.worker >= m_devices.size()) continue;
+    if (r.devices.empty() || r.worker >= m_array.space().worker_total()) continue;
     const std::size_t on_rank =
         j == nullptr ? r.worker : std::size_t(j->location_of(r.worker).worker);
-    const std::size_t first = r.worker - on_rank;  // the rank's workers have successive numbers
-    for (std::size_t w = 0; w < r.devices.size() && first + w < m_devices.size(); ++w)
-      m_devices[first + w] = r.devices[w];
+    note_devices(r.worker - on_rank, r.devices);  // the rank's workers have successive numbers
   }
 }
 
@@ -169,8 +191,7 @@ std::uint64_t balancing_lead::skip_after(bool has_moved) {
                   std::uint64_t(m_schedule.steps_until_due().value_or(2.0 * double(most)) / 2));
 }
 
-bool balancing_lead::is_due(const balance::snapshot& loads) {
-  const balance::estimate now = balance::estimate_step(loads, balance::current_workers(loads));
+bool balancing_lead::is_due(const balance::estimate& now) {
   for (std::uint64_t step = 0; step <= m_skipped; ++step)
     m_schedule.record_step(now.step_seconds, now.ideal_seconds);
   const bool is_first = !m_has_balanced && m_interval == 0 && now.imbalance() > large_imbalance;
@@ -185,65 +206,87 @@ void balancing_lead::balance(const balance::snapshot& loads, std::vector<element
     orders[m.from].moves.push_back({reports[m.element].slot, m.to, m.why});
     orders[m.from].balancer = m_balancer->name();
   }
-  m_assumed_cost = found.migrations.empty() ? 0 : found.cost_seconds / m_costs.share();
+  record(found, found.migrations.size(), begin);
+  note(loads, found, reports);
+}
+
+void balancing_lead::record(const balance::plan& found, std::size_t migrations,
+                            std::uint64_t begin) {
+  m_assumed_cost = migrations == 0 ? 0 : found.cost_seconds / m_costs.share();
   const double cost = double(tracer::now() - begin) * 1e-9 + found.cost_seconds;
   if (found.decision == balance::verdict::does_not_pay)
     m_schedule.postpone(cost);
   else
     m_schedule.record_balancing(cost, found.after.step_seconds - found.after.ideal_seconds);
   m_has_balanced = true;
-  note(loads, found, reports, begin);
+  trace(found, migrations, begin);
 }
 
-void balancing_lead::decide(std::vector<element_report> reports) {
+void balancing_lead::decide(balancing_reports gathered) {
+  m_round = gathered.round;
+  if (m_decided_ns != 0)
+    m_costs.record_steps(double(tracer::now() - m_decided_ns) * 1e-9, m_skipped + 1,
+                         std::exchange(m_assumed_cost, 0));
+  m_calls += m_skipped + 1;
+  std::vector<element_report>& reports = gathered.reports;
+  if (gathered.has_kept && reports.empty()) return request_loads();
+  // The options of the ranks differ, so elements have disagreed: the orders make them agree.
+  if (gathered.has_kept) return finish_without_migrations(0);
   std::ranges::sort(reports, {}, [](const element_report& r) {
     return std::tuple(r.number.element, r.worker, r.slot);
   });
   note_devices(reports);
-  if (m_decided_ns != 0)
-    m_costs.record_steps(double(tracer::now() - m_decided_ns) * 1e-9, m_skipped + 1,
-                         std::exchange(m_assumed_cost, 0));
   balance::snapshot loads = snapshot_of(reports);
   balance::require_valid(loads);  // reports come from other ranks
-  m_calls += m_skipped + 1;
   std::vector<balancing_orders> orders(loads.workers.size());
   const bool is_measured = std::ranges::any_of(loads.elements, [](const balance::element_load& e) {
     return e.host_seconds > 0 || e.device_seconds > 0;
   });
-  if (is_measured && is_due(loads)) {
-    // Imbalance is expected to last as long again as it has lasted.
-    if (m_interval == 0)
-      loads.steps = std::max(loads.steps, std::min(m_schedule.uneven_steps(), 2.0 * longest_skip));
+  if (is_measured && is_due(balance::estimate_step(loads, balance::current_workers(loads)))) {
+    loads.steps = steps_to_pay(loads.steps);
     balance(loads, reports, orders);
   }
   const bool has_moved =
       std::ranges::any_of(orders, [](const balancing_orders& o) { return !o.moves.empty(); });
-  m_skipped = is_measured ? skip_after(has_moved) : 0;
+  finish(std::move(orders), is_measured ? skip_after(has_moved) : 0);
+}
+
+void balancing_lead::finish(std::vector<balancing_orders> orders, std::uint64_t skip) {
+  m_skipped = skip;
   m_decided_ns = tracer::now();
   for (std::size_t w = 0; w < orders.size(); ++w) {
-    orders[w].skip = m_skipped;
-    orders[w].round = reports.front().round;
+    orders[w].skip = skip;
+    orders[w].round = m_round;
+    orders[w].keeps_reports = is_spread();
     send(w, std::move(orders[w]));
   }
 }
 
-void balancing_lead::note(const balance::snapshot& loads, const balance::plan& found,
-                          std::vector<element_report>& reports, std::uint64_t begin_ns) const {
+void balancing_lead::finish_without_migrations(std::uint64_t skip) {
+  finish(std::vector<balancing_orders>(m_array.space().worker_total()), skip);
+}
+
+void balancing_lead::trace(const balance::plan& found, std::size_t migrations,
+                           std::uint64_t begin_ns) const {
   object_space& space = m_array.space();
-  if (space.trace().is_on()) {
-    detailed_span span;
-    span.kind = span_kind::balancing;
-    span.name = span.total = "balancing of " + m_array.type();
-    span.begin_ns = begin_ns;
-    span.end_ns = tracer::now();
-    span.details = {{"balancer", std::string(m_balancer->name())},
-                    {"decision", std::string(balance::name_of(found.decision))},
-                    {"call", double(m_calls)},
-                    {"imbalance before", found.before.imbalance()},
-                    {"imbalance after", found.after.imbalance()},
-                    {"migrations", double(found.migrations.size())}};
-    space.trace().add(std::move(span));
-  }
+  if (!space.trace().is_on()) return;
+  detailed_span span;
+  span.kind = span_kind::balancing;
+  span.name = span.total = "balancing of " + m_array.type();
+  span.begin_ns = begin_ns;
+  span.end_ns = tracer::now();
+  span.details = {{"balancer", std::string(m_balancer->name())},
+                  {"decision", std::string(balance::name_of(found.decision))},
+                  {"call", double(m_calls)},
+                  {"imbalance before", found.before.imbalance()},
+                  {"imbalance after", found.after.imbalance()},
+                  {"migrations", double(migrations)}};
+  space.trace().add(std::move(span));
+}
+
+void balancing_lead::note(const balance::snapshot& loads, const balance::plan& found,
+                          std::vector<element_report>& reports) const {
+  object_space& space = m_array.space();
   if (!space.report().is_on()) return;
   balancing_record done{
       m_array.type(), m_array.id(), m_balancer->name(), m_calls, loads, found, {}, {}};
@@ -300,78 +343,6 @@ std::vector<worker_device> array_base::devices_to_report() {
   if (!devices.empty() && m_has_reported_devices.exchange(true, std::memory_order_relaxed))
     devices.clear();
   return devices;
-}
-
-// --- on the worker of the elements
-
-namespace {
-
-/// Returns the load of one element, adds its traffic to elements with such numbers to `r`, and
-/// begins a new measurement.
-load_measurement take_load(chare_core& c, element_report& r) {
-  auto& s = c.element_state();
-  array_base& array = *s.local->array;
-  if (!s.local->is_measured) array.begin_measuring(*s.local);
-  const load_measurement load = array.load_of(c);
-  const object_id mine = array.id();
-  array_base::for_each_destination(c, [&](const sent_traffic& t) {
-    if (t.to.array == mine) r.sent.push_back(t);
-  });
-  if (s.load != nullptr) s.load->reset();
-  return load;
-}
-
-/// Adds what migrates with a leader. A modelled time and a measured one are not of the same unit.
-void add_load(load_measurement& sum, const load_measurement& follower) {
-  if (sum.is_modelled == follower.is_modelled) sum.host_seconds += follower.host_seconds;
-  if (sum.is_device_modelled == follower.is_device_modelled)
-    sum.device_seconds += follower.device_seconds;
-  sum.state_bytes += follower.state_bytes;
-  sum.device_bytes += follower.device_bytes;
-}
-
-}  // namespace
-
-element_report report_of(chare_core& c, point_wait& w) {
-  auto& s = c.element_state();
-  array_base& array = *s.local->array;
-  element_report r;
-  r.worker = array.worker_number(*s.local->home);
-  r.slot = w.slot;
-  r.round = w.round;
-  w.is_released = true;  // as it will be when the element migrates
-  const bool leaves_rank = array.space().rank_count() > 1;
-  r.is_anchored = !c.can_depart();
-  r.is_bound_to_rank = leaves_rank && !c.can_leave_rank();
-  if (array.space().report().is_on()) {
-    r.name = array.name_of(c);
-    if (r.is_anchored || r.is_bound_to_rank) r.anchor = anchor_of(c, leaves_rank);
-  }
-  w.is_released = false;
-  r.number = array.number_of(c);
-  r.devices = array.devices_to_report();
-  r.load = take_load(c, r);
-  if (array.bound() != nullptr)
-    if (chare_core* const f = array.bound()->partner(c)) add_load(r.load, take_load(*f, r));
-  return r;
-}
-
-void follow_orders(local_elements& local, const balancing_orders& orders) {
-  if (local.array->is_closed()) return;
-  const std::vector<point_wait*> released = release_round(local, orders.round);
-  for (point_wait* w : released)
-    if (w != nullptr) w->chare->element_state().balance_skip = orders.skip;
-  local.balancer = orders.balancer;
-  local.searches = 0;
-  for (const auto& [slot, to, why] : orders.moves)
-    if (slot < released.size() && released[slot] != nullptr)
-      if (chare_core& c = *released[slot]->chare; c.can_depart_to(to)) {
-        c.element_state().departs_to = to;
-        c.element_state().cause = departure_cause::balancing;
-        c.element_state().reason = why;
-      }
-  for (point_wait* w : released)
-    if (w != nullptr) local.array->leave_point(*w->chare);
 }
 
 }  // namespace starling::detail

@@ -9,6 +9,8 @@
 #include <starling/objects.hpp>
 #include <starling/objects/detail/job.hpp>
 
+#include "rank_balancing.hpp"
+
 namespace starling::detail {
 namespace {
 
@@ -66,6 +68,10 @@ array_base::array_base(object_space& space, object_id id, std::string_view type,
     m_local[w].index = w;
     m_local[w].reductions = &m_reductions.site(w);
   }
+  if (space.rank_count() == 1) return;
+  m_rank_part = std::make_unique<rank_balancing>(*this);
+  m_is_spread_by_option =
+      space.owner().options().get("balancer", "refine") == rank_balancing::balancer;
 }
 
 array_base::~array_base() {

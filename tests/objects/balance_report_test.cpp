@@ -23,6 +23,7 @@
 #include <starling/objects/balance.hpp>
 
 #include "balanced_blocks.hpp"
+#include "core/environment.hpp"
 #include "on_ranks.hpp"
 #include "support/scratch_folder.hpp"
 
@@ -42,6 +43,7 @@ using starling_test::over_ucx;
 using starling_test::parsed;
 using starling_test::scratch_folder;
 using starling_test::stay_in_place;
+using starling_test::variable;
 
 /// Sets the option for all runtimes that are made while this object exists.
 class report_option {
@@ -87,8 +89,8 @@ std::vector<double> sums_of(const json& one, bool after) {
 }
 
 /// Checks one balancing of a report of `blocks`.
-void check_balancing(const json& one, const cluster& on) {
-  EXPECT_EQ(one.at("balancer"), "greedy");
+void check_balancing(const json& one, const cluster& on, const std::string& balancer) {
+  EXPECT_EQ(one.at("balancer"), balancer);
   EXPECT_NE(one.at("array").get<std::string>().find("block"), std::string::npos);
   const json& loads = one.at("loads");
   EXPECT_EQ(loads.at("format"), "starling loads");
@@ -109,28 +111,38 @@ void check_balancing(const json& one, const cluster& on) {
   }
 }
 
-TEST_P(balance_reports, have_the_history_of_all_balancings_in_their_file) {
-  const report_option option(file());
-  first_rank rt(GetParam());
+/// Balances three times and checks the file after each.
+void check_history(const cluster& on, const std::string& file, const char* balancer) {
+  const variable chosen("STARLING_BALANCER", balancer);
+  const report_option option(file);
+  first_rank rt(on);
   stay_in_place(rt, "compares the migrations with the report");
-  const auto all = make_blocks(rt);
-  EXPECT_EQ(parsed(file()).at("balancings").size(), 0u);  // created with the first array
+  const auto all = make_blocks(rt, balancer);
+  EXPECT_EQ(parsed(file).at("balancings").size(), 0u);  // created with the first array
   for (int call = 1; call <= 3; ++call) {
     rt.sync_wait(balance_once(all));
-    const json history = parsed(file());
+    const json history = parsed(file);
     EXPECT_EQ(history.at("format"), "starling balance history");
     EXPECT_EQ(history.at("version"), 1);
     ASSERT_EQ(history.at("balancings").size(), std::size_t(call));
     const json& one = history["balancings"].back();
     EXPECT_EQ(one.at("call"), call);
-    check_balancing(one, GetParam());
+    check_balancing(one, on, balancer);
   }
-  const json history = parsed(file());
+  const json history = parsed(file);
   const json& first = history["balancings"][0];
   EXPECT_EQ(first.at("decision"), "migrate");
   EXPECT_GT(first.at("migrations").at("element").size(), 0u);
   EXPECT_GT(first.at("imbalance_before"), first.at("imbalance_after"));
   EXPECT_EQ(history["balancings"][1].at("before"), first.at("after"));  // the prediction was right
+}
+
+TEST_P(balance_reports, have_the_history_of_all_balancings_in_their_file) {
+  check_history(GetParam(), file(), "greedy");
+}
+
+TEST_P(balance_reports, have_the_history_of_balancings_without_a_central_rank) {
+  check_history(GetParam(), file(), "diffusion");
 }
 
 /// Takes part in a balancing while another coroutine waits for a promise.

@@ -58,9 +58,10 @@ inline starling::task<> balance_once(starling::chare_array<block> all) {
   EXPECT_EQ(co_await std::move(done), blocks);
 }
 
-inline starling::chare_array<block> make_blocks(starling::runtime& rt) {
+inline starling::chare_array<block> make_blocks(starling::runtime& rt,
+                                                const char* balancer = "greedy") {
   const auto all = starling::create_array<block>(rt, blocks, starling::placement::block);
-  all.balance_by(starling::balance::make_balancer("greedy"), 1);
+  all.balance_by(starling::balance::make_balancer(balancer), 1);
   return all;
 }
 

@@ -16,6 +16,7 @@
 #include <starling/objects.hpp>
 #include <starling/objects/balance.hpp>
 
+#include "core/environment.hpp"
 #include "load_support.hpp"
 
 namespace starling {
@@ -284,10 +285,11 @@ struct heavy_on_device : chare<heavy_on_device> {
 
 /// Balances an array once; returns the device loads of both workers in milliseconds.
 template <class Runtime>
-std::vector<double> balanced_device_loads(Runtime& rt, bool uses_devices) {
+std::vector<double> balanced_device_loads(Runtime& rt, bool uses_devices,
+                                          const char* balancer = "greedy") {
   stay_in_place(rt, "the worker of each element is compared");
   const auto all = create_array<heavy_on_device>(rt, elements, placement::block);
-  all.balance_by(balance::make_balancer("greedy"), 1);
+  all.balance_by(balance::make_balancer(balancer), 1);
   rt.sync_wait([](chare_array<heavy_on_device> a, bool uses) -> task<> {
     auto [end, done] = make_reply<int>();
     a.invoke<&heavy_on_device::begin>(uses, end);
@@ -314,6 +316,15 @@ TEST(balanced_device_load, is_even_on_the_devices_of_two_ranks) {
   starling_test::first_rank rt(two);
   ASSERT_EQ(rt.missing(), "");
   EXPECT_EQ(balanced_device_loads(rt, true), (milliseconds{11, 11}));
+}
+
+TEST(balanced_device_load, is_even_on_the_devices_of_two_ranks_without_a_central_rank) {
+  const starling_test::variable chosen("STARLING_BALANCER", "diffusion");
+  starling_test::cluster two{2, 1};
+  two.backend = "host";
+  starling_test::first_rank rt(two);
+  ASSERT_EQ(rt.missing(), "");
+  EXPECT_EQ(balanced_device_loads(rt, true, "diffusion"), (milliseconds{11, 11}));
 }
 
 TEST(balanced_device_load, moves_nothing_between_workers_of_one_device) {

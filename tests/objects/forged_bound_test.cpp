@@ -38,6 +38,7 @@ shared_buffer<std::byte> empty_state(detail::job& j) {
   output_archive ar(bytes);
   save_value(ar, std::uint32_t{0});  // reductions
   save_value(ar, std::uint64_t{0});  // calls of load_balance() to skip
+  save_value(ar, detail::report_place::as_created);
   save_value(ar, std::uint8_t{0});   // forced migrations that are left
   save_value(ar, std::uint64_t{0});  // lines of the offers of its channels
   save_value(ar, std::uint64_t{0});  // messages in the mailbox

@@ -7,6 +7,7 @@
 
 #include <starling/core/error.hpp>
 
+#include "balancers.hpp"
 #include "rank_bound.hpp"
 
 namespace starling::balance {
@@ -120,17 +121,6 @@ void add_migrations(const snapshot& loads, std::span<const std::uint32_t> worker
   for (const double time : seconds) into.cost_seconds = std::max(into.cost_seconds, time);
 }
 
-/// Returns the decision on a plan with its migrations.
-verdict judge(const snapshot& loads, const plan& p, double minimum_gain) {
-  if (p.after.overfull_bytes != p.before.overfull_bytes)
-    return p.after.overfull_bytes < p.before.overfull_bytes ? verdict::migrate
-                                                            : verdict::nothing_better;
-  const double gain = p.before.step_seconds - p.after.step_seconds;
-  if (p.migrations.empty() || gain <= 0 || gain < minimum_gain * p.before.step_seconds)
-    return verdict::nothing_better;
-  return gain * loads.steps > p.cost_seconds ? verdict::migrate : verdict::does_not_pay;
-}
-
 bool is_in_order(const traffic& a, const traffic& b) {
   return std::tie(a.from, a.to, a.bytes, a.messages) < std::tie(b.from, b.to, b.bytes, b.messages);
 }
@@ -173,6 +163,16 @@ class ordered {
 
 }  // namespace
 
+verdict judge(const plan& p, std::size_t migrations, double steps, double minimum_gain) {
+  if (p.after.overfull_bytes != p.before.overfull_bytes)
+    return p.after.overfull_bytes < p.before.overfull_bytes ? verdict::migrate
+                                                            : verdict::nothing_better;
+  const double gain = p.before.step_seconds - p.after.step_seconds;
+  if (migrations == 0 || gain <= 0 || gain < minimum_gain * p.before.step_seconds)
+    return verdict::nothing_better;
+  return gain * steps > p.cost_seconds ? verdict::migrate : verdict::does_not_pay;
+}
+
 plan balancer::balance(const snapshot& loads) const {
   require_valid(loads);
   if (!ordered::is_needed(loads)) return balance_ordered(loads);
@@ -199,7 +199,7 @@ plan balancer::balance_ordered(const snapshot& loads) const {
   require_memory(loads, worker_of, name());
   result.after = estimate_step(loads, worker_of);
   add_migrations(loads, worker_of, result);
-  result.decision = judge(loads, result, m_options.minimum_gain);
+  result.decision = judge(result, result.migrations.size(), loads.steps, m_options.minimum_gain);
   if (result.decision == verdict::migrate) return result;
   result.migrations.clear();
   result.after = result.before;

@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <memory>
 
 #include <starling/objects/balance/balancer.hpp>
 
 namespace starling::balance {
+
+/// Returns the decision on `p`, which has `migrations` migrations. `steps`: until the next
+/// balancing.
+[[nodiscard]] verdict judge(const plan& p, std::size_t migrations, double steps,
+                            double minimum_gain);
 
 [[nodiscard]] std::unique_ptr<balancer> make_none(const balancer_options& chosen);
 [[nodiscard]] std::unique_ptr<balancer> make_greedy(const balancer_options& chosen);

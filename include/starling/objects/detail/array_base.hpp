@@ -37,6 +37,7 @@ namespace starling::detail {
 
 class array_base;
 class balancing_lead;
+class rank_balancing;
 struct local_elements;
 class bond;
 
@@ -196,6 +197,13 @@ class array_base {
   [[nodiscard]] virtual std::vector<chare_core*> tracked_on(const local_elements& local) = 0;
   /// Returns the collective balancing. On worker 0 of rank 0.
   [[nodiscard]] balancing_lead& balancing();
+  /// Returns the part of this rank in a balancing without a central rank. On worker 0 of the rank.
+  /// There are several ranks.
+  [[nodiscard]] rank_balancing& rank_part() noexcept { return *m_rank_part; }
+  /// Returns whether elements that have not balanced yet keep their reports on their rank.
+  [[nodiscard]] bool keeps_reports_at_first() const noexcept {
+    return m_is_spread_by_option && !m_has_insertions;
+  }
   /// As chare_array::balance_by.
   void balance_by(std::unique_ptr<const balance::balancer> chosen, std::uint64_t interval);
   // --- loads, on the worker of `local`: load.cpp
@@ -284,6 +292,8 @@ class array_base {
   bool m_is_cut_short = false;
   reduction_tree m_reductions;
   std::unique_ptr<balancing_lead> m_balancing;
+  std::unique_ptr<rank_balancing> m_rank_part;  // null: there are no other ranks
+  bool m_is_spread_by_option = false;           // the option names `diffusion`
   std::vector<local_elements> m_local;
   std::vector<local_elements> m_placeholders;  // by rank
 };

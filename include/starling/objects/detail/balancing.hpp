@@ -20,6 +20,9 @@
 /// Collective load balancing of an array: docs/design/0043-collective-balancing.md.
 namespace starling::detail {
 
+struct rank_summary;
+struct rank_outcome;
+
 /// The load of one element, as it is sent to worker 0.
 struct element_report {
   std::uint32_t worker = 0;  // among all ranks
@@ -42,6 +45,26 @@ struct element_report {
   }
 };
 
+/// The reports of a reduction.
+struct balancing_reports {
+  std::uint32_t round = 0;
+  bool has_kept = false;  // there are more, which have stayed on their ranks
+  std::vector<element_report> reports;
+
+  template <class Archive>
+  void serialize(Archive& ar) {
+    ar(round, has_kept, reports);
+  }
+};
+
+struct join_reports {
+  balancing_reports operator()(balancing_reports a, balancing_reports b) const {
+    a.has_kept |= b.has_kept;
+    a.reports = reduction::concatenate()(std::move(a.reports), std::move(b.reports));
+    return a;
+  }
+};
+
 /// What a worker does with the elements that wait on it.
 struct balancing_orders {
   struct move {
@@ -50,13 +73,14 @@ struct balancing_orders {
     balance::reason why;
   };
   std::vector<move> moves;
-  std::uint32_t round = 0;  // an element may wait in the next round already
-  std::uint64_t skip = 0;   // number of calls of load_balance() that return at once
-  std::string balancer;     // whose moves these are
+  std::uint32_t round = 0;     // an element may wait in the next round already
+  std::uint64_t skip = 0;      // number of calls of load_balance() that return at once
+  bool keeps_reports = false;  // the next reports stay on the rank
+  std::string balancer;        // whose moves these are
 
   template <class Archive>
   void serialize(Archive& ar) {
-    ar(moves, round, skip, balancer);
+    ar(moves, round, skip, keeps_reports, balancer);
   }
 };
 
@@ -64,26 +88,56 @@ struct balancing_orders {
 class balancing_lead {
  public:
   explicit balancing_lead(array_base& of);
+  ~balancing_lead();
 
   void use(std::unique_ptr<const balance::balancer> chosen, std::uint64_t interval);
   /// Decides about the migrations and sends each worker its orders. The order of the reports has no
   /// influence. @throws the exceptions of the balancer
-  void decide(std::vector<element_report> reports);
+  void decide(balancing_reports gathered);
+
+  // Balancing without a central rank: the messages of rank `from`. @throws archive_error
+  void receive(int from, rank_summary&& m);
+  void receive(int from, rank_outcome&& m);
 
  private:
   [[nodiscard]] balance::snapshot snapshot_of(const std::vector<element_report>& reports) const;
   /// Stores the devices of the workers whose ranks have reported them.
   void note_devices(const std::vector<element_report>& reports);
+  /// Stores the devices of the workers of one rank, of which this is the first.
+  void note_devices(std::size_t first_worker, const std::vector<worker_device>& devices);
   void add_devices(balance::snapshot& s) const;
   [[nodiscard]] std::uint64_t skip_after(bool has_moved);
-  /// Whether the balancer is to be called, after a step of these loads.
-  [[nodiscard]] bool is_due(const balance::snapshot& loads);
+  /// Whether the balancer is to be called, after a step of this estimate.
+  [[nodiscard]] bool is_due(const balance::estimate& now);
+  /// Number of steps in which migrations must pay, of `steps` until the next balancing.
+  [[nodiscard]] double steps_to_pay(double steps) const;
+  /// Number of steps until the next balancing, as far as it is known.
+  [[nodiscard]] double steps_ahead() const;
   /// Calls the balancer and notes its migrations in `orders`, which are by worker.
   void balance(const balance::snapshot& loads, std::vector<element_report>& reports,
                std::vector<balancing_orders>& orders);
-  /// Reports a balancing that began at `begin_ns`.
+  /// Notes the cost of a balancing that began at `begin_ns`.
+  void record(const balance::plan& found, std::size_t migrations, std::uint64_t begin_ns);
+  [[nodiscard]] balance::cost_model costs() const;
+  /// Sends the workers their orders, and this number of calls to skip.
+  void finish(std::vector<balancing_orders> orders, std::uint64_t skip);
+  void finish_without_migrations(std::uint64_t skip);
+  /// Whether the next balancing has no central rank.
+  [[nodiscard]] bool is_spread() const;
+
+  // --- without a central rank: balancing_ranks.cpp
+  void request_loads();
+  void start_exchange();
+  /// Requires that the message is expected, and stores it. Returns whether all ranks have sent one.
+  template <class M>
+  [[nodiscard]] bool complete(std::vector<M>& all, int from, M&& m);
+  /// Adds the balancing to the report, for which the ranks have sent their reports.
+  void note_outcomes(balance::plan found);
+  /// Adds the balancing to the report, if there is one.
   void note(const balance::snapshot& loads, const balance::plan& found,
-            std::vector<element_report>& reports, std::uint64_t begin_ns) const;
+            std::vector<element_report>& reports) const;
+  /// Adds the balancing to the timeline.
+  void trace(const balance::plan& found, std::size_t migrations, std::uint64_t begin_ns) const;
   void send(std::size_t worker, balancing_orders orders) const;
 
   array_base& m_array;
@@ -97,6 +151,14 @@ class balancing_lead {
   std::uint64_t m_skipped = 0;     // calls between the last collective one and this one
   bool m_has_balanced = false;
   std::vector<worker_device> m_devices;  // by worker, of all ranks; key 0: not known
+  std::uint32_t m_round = 0;             // of the reduction
+  // Without a central rank:
+  std::vector<rank_summary> m_summaries;  // by rank
+  std::vector<rank_outcome> m_outcomes;   // by rank
+  std::vector<bool> m_awaited;            // by rank: its next message has not come
+  bool m_awaits_outcomes = false;         // not summaries
+  std::uint64_t m_begin_ns = 0;
+  bool m_is_balanced = false;
 };
 
 /// Processes the orders of a worker for the elements that wait there. On that worker.
@@ -108,13 +170,14 @@ void follow_orders(local_elements& local, const balancing_orders& orders);
 /// coroutines is in load_balance().
 [[nodiscard]] std::string anchor_of(chare_core& c, bool leaves_rank);
 
-/// Returns the report of an element that is about to wait, and begins a new measurement.
-[[nodiscard]] element_report report_of(chare_core& c, point_wait& w);
+/// Returns the report of an element that is about to wait, or stores it on its rank; begins a new
+/// measurement.
+[[nodiscard]] balancing_reports report_of(chare_core& c, point_wait& w);
 
 /// The target of the reduction of all reports.
-class to_balancer final : public starling::callback<std::vector<element_report>>::target {
+class to_balancer final : public starling::callback<balancing_reports>::target {
  public:
-  using value = std::vector<element_report>;
+  using value = balancing_reports;
   using result = value;
   explicit to_balancer(array_base& array) noexcept : m_array(array) {}
   void deliver(value&& reports) noexcept override;
@@ -149,11 +212,9 @@ class balance_awaiter : public collective_point<T> {
   template <runtime_promise Promise>
   void await_suspend(std::coroutine_handle<Promise> h, const call_location& at = {}) {
     if (this->wait().is_released) return this->depart(h, at);
-    using reports = to_balancer::value;
-    const starling::callback<reports> to(counted_ptr(new to_balancer(this->array())));
+    const starling::callback<balancing_reports> to(counted_ptr(new to_balancer(this->array())));
     this->come(
-        h, at, [this] { return reports{report_of(this->contributor(), this->wait())}; },
-        reduction::concatenate(), to);
+        h, at, [this] { return report_of(this->contributor(), this->wait()); }, join_reports(), to);
   }
 };
 

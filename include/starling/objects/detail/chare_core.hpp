@@ -70,6 +70,9 @@ class loading_state {
 /// Why a chare is to migrate, for the timeline.
 enum class departure_cause : std::uint8_t { request, balancing, chaos };
 
+/// Where an element's report goes in load_balance(). All elements of an array change it together.
+enum class report_place : std::uint8_t { as_created, rank_0, own_rank };
+
 /// Base of every chare, independent of its type. Accessed by the chare's worker only.
 class chare_core {
  public:
@@ -92,8 +95,9 @@ class chare_core {
     balance::reason reason = balance::reason::rearrangement;  // of departure_cause::balancing
     point_wait* at_point = nullptr;  // of the coroutine that waits to migrate
     std::uint64_t balance_skip = 0;  // next calls of load_balance() that return at once
-    bool has_left = false;           // the chare is on another rank, this object remains
-    std::uint8_t chances = 0;        // left for migrations that chaos mode forces
+    report_place reports = report_place::as_created;
+    bool has_left = false;     // the chare is on another rank, this object remains
+    std::uint8_t chances = 0;  // left for migrations that chaos mode forces
 
     static constexpr std::uint32_t stays = ~std::uint32_t{0};
     static constexpr std::uint32_t anywhere = stays - 1;     // a random worker, at random

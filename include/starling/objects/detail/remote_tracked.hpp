@@ -214,9 +214,7 @@ template <class T, class Archive>
 template <class T>
 void save_element_state(job& j, output_archive& ar, T& element) {
   auto& s = element.element_state();
-  save_value(ar, s.reductions);
-  save_value(ar, s.balance_skip);
-  save_value(ar, s.chances);
+  ar(s.reductions, s.balance_skip, s.reports, s.chances);
   save_channels(ar, element);
   std::uint64_t letters = 0;
   s.mail.for_each_kept([&](const awaited_message&) { ++letters; });
@@ -303,7 +301,7 @@ template <class T>
     if (!serialize(array, k, *made, ar)) return nullptr;
   }
   auto& s = made->element_state();
-  ar(s.reductions, s.balance_skip, s.chances);
+  ar(s.reductions, s.balance_skip, s.reports, s.chances);
   load_channels(ar, *made);
   for (auto letters = ar.read<std::uint64_t>(); letters != 0; --letters) {
     const auto& f = remote_function_at(ar.read<std::uint32_t>(), remote_function::kind::mail);
