@@ -108,7 +108,7 @@ void rank_balancing::send_summary() {
   // Reports of an earlier round remain if the elements of other ranks have sent theirs to rank 0.
   std::erase_if(m_reports, [this](const element_report& r) { return r.round != m_round; });
   m_rank.emplace(std::uint32_t(m_array.space().first_worker()), places(), elements());
-  send_to_lead(m_array, rank_summary{m_round, m_rank->loads_before()});
+  send_to_rank(m_array, 0, rank_summary{m_round, m_rank->loads_before()});
 }
 
 // --- rounds of diffusion
@@ -232,7 +232,7 @@ void rank_balancing::send_outcome_if_complete() {
     end.devices = devices_of_workers(m_array.space().owner());
   }
   m_reports.clear();
-  send_to_lead(m_array, std::move(end));
+  send_to_rank(m_array, 0, std::move(end));
 }
 
 void rank_balancing::receive(int from, exchange_end&& m) {

@@ -265,8 +265,8 @@ std::string error_of_run(const Forge& forge) {
 template <class... M>
 void expect_refused(const char* why, std::uint16_t worker, const M&... messages) {
   const std::string error = error_of_run([&](const units& all, detail::job& j) {
-    (j.send(1, make_remote<detail::remote_rank_message<M>>({worker, priority::high},
-                                                           all.state().id(), messages)),
+    (j.send(1, make_remote<detail::remote_balancing<M>>({worker, priority::high}, all.state().id(),
+                                                        messages)),
      ...);
   });
   EXPECT_NE(error.find(why), std::string::npos) << error;
@@ -324,7 +324,7 @@ struct forger : chare<forger> {
   template <class M>
   static void send(std::uint64_t array, const M& m) {
     detail::current_job()->send(
-        0, make_remote<detail::remote_lead_message<M>>({0, priority::high}, array, m));
+        0, make_remote<detail::remote_balancing<M>>({0, priority::high}, array, m));
   }
 };
 

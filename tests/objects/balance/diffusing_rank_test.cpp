@@ -116,20 +116,8 @@ void expect_estimates(const snapshot& s, const ranks& all, const ranks::outcome&
 }
 
 snapshot spread(std::uint32_t rank_count, std::uint32_t workers_each, const std::string& pattern) {
-  numbers random(17);
-  snapshot s;
-  const std::uint32_t workers = rank_count * workers_each, each = 50;
-  for (std::uint32_t w = 0; w < workers; ++w) s.workers.push_back({w / workers_each});
-  for (std::uint32_t i = 0; i < each * workers; ++i) {
-    balance::element_load e;
-    e.id = i;
-    e.worker = pattern == "random" ? random.below(workers) : i / each;
-    const double place = double(i) / (each * workers);
-    e.host_seconds = 0.5 + random();
-    if (pattern == "hotspot" && place < 0.1) e.host_seconds *= 10;
-    if (pattern == "gradient") e.host_seconds *= 0.1 + 2 * place;
-    s.elements.push_back(e);
-  }
+  snapshot s = starling_test::patterned(pattern, rank_count * workers_each, 50, 17);
+  for (std::uint32_t w = 0; w < s.workers.size(); ++w) s.workers[w].rank = w / workers_each;
   return s;
 }
 

@@ -174,21 +174,7 @@ TEST(balancer_figures, a_rank_bound_by_messages_is_relieved) {
 
 /// A million elements on ten thousand workers.
 snapshot many(const std::string& pattern) {
-  constexpr std::uint32_t workers = 10'000, each = 100;
-  snapshot s;
-  numbers random(1);
-  for (std::uint32_t w = 0; w < workers; ++w) s.workers.push_back({w});
-  for (std::uint32_t i = 0; i < each * workers; ++i) {
-    balance::element_load e;
-    e.id = i;
-    e.worker = pattern == "random" ? random.below(workers) : i / each;
-    const double place = double(i) / (each * workers);
-    e.host_seconds = 0.5 + random();
-    if (pattern == "hotspot" && place < 0.1) e.host_seconds *= 10;
-    if (pattern == "gradient") e.host_seconds *= 0.1 + 2 * place;
-    s.elements.push_back(e);
-  }
-  return s;
+  return starling_test::patterned(pattern, 10'000, 100, 1);
 }
 
 class diffusion_rounds : public testing::TestWithParam<std::string> {};

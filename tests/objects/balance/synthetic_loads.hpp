@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <random>
+#include <string>
 #include <vector>
 
 #include <starling/objects/balance.hpp>
@@ -47,6 +48,26 @@ inline starling::balance::snapshot uneven_grid(std::uint32_t side, std::uint32_t
   numbers random(seed);
   for (std::uint32_t i = 0; i < s.elements.size(); ++i)
     s.elements[i].host_seconds = (i < s.elements.size() / 4 ? 5 : 1) * (0.5 + random());
+  return s;
+}
+
+/// `each` elements for each worker of a rank of its own: with ten times the load in the first tenth
+/// of the elements ("hotspot"), growing loads ("gradient"), or in random places ("random").
+inline starling::balance::snapshot patterned(const std::string& pattern, std::uint32_t workers,
+                                             std::uint32_t each, std::uint64_t seed) {
+  starling::balance::snapshot s;
+  numbers random(seed);
+  for (std::uint32_t w = 0; w < workers; ++w) s.workers.push_back({w});
+  for (std::uint32_t i = 0; i < each * workers; ++i) {
+    starling::balance::element_load e;
+    e.id = i;
+    e.worker = pattern == "random" ? random.below(workers) : i / each;
+    const double place = double(i) / (each * workers);
+    e.host_seconds = 0.5 + random();
+    if (pattern == "hotspot" && place < 0.1) e.host_seconds *= 10;
+    if (pattern == "gradient") e.host_seconds *= 0.1 + 2 * place;
+    s.elements.push_back(e);
+  }
   return s;
 }
 
