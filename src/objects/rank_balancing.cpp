@@ -163,8 +163,8 @@ void rank_balancing::advance() {
   while ((m_phase == phase::loads || m_phase == phase::elements) &&
          m_exchange < m_order.exchanges) {
     const auto [ranks, factor] = partners();
-    const auto have = [this, ranks = &ranks](const auto& inbox) {
-      return std::ranges::all_of(*ranks,
+    const auto have = [this, needed = &ranks](const auto& inbox) {
+      return std::ranges::all_of(*needed,
                                  [&](int r) { return inbox.contains(sender(m_exchange, r)); });
     };
     if (m_phase == phase::loads) {
