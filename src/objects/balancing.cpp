@@ -108,10 +108,10 @@ double balancing_lead::steps_ahead() const {
   return m_interval != 0 ? double(m_interval) : 2 * double(m_skipped + 1);
 }
 
-double balancing_lead::steps_to_pay(double steps) const {
-  if (m_interval != 0) return steps;
+double balancing_lead::steps_to_pay() const {
+  if (m_interval != 0) return steps_ahead();
   // Imbalance is expected to last as long again as it has lasted.
-  return std::max(steps, std::min(m_schedule.uneven_steps(), 2.0 * longest_skip));
+  return std::max(steps_ahead(), std::min(m_schedule.uneven_steps(), 2.0 * longest_skip));
 }
 
 balance::snapshot balancing_lead::snapshot_of(const std::vector<element_report>& reports) const {
@@ -222,6 +222,12 @@ void balancing_lead::record(const balance::plan& found, std::size_t migrations,
   trace(found, migrations, begin);
 }
 
+void sort_reports(std::vector<element_report>& reports) {
+  std::ranges::sort(reports, {}, [](const element_report& r) {
+    return std::tuple(r.number.element, r.worker, r.slot);
+  });
+}
+
 void balancing_lead::decide(balancing_reports gathered) {
   m_round = gathered.round;
   if (m_decided_ns != 0)
@@ -232,9 +238,7 @@ void balancing_lead::decide(balancing_reports gathered) {
   if (gathered.has_kept && reports.empty()) return request_loads();
   // The options of the ranks differ, so elements have disagreed: the orders make them agree.
   if (gathered.has_kept) return finish_without_migrations(0);
-  std::ranges::sort(reports, {}, [](const element_report& r) {
-    return std::tuple(r.number.element, r.worker, r.slot);
-  });
+  sort_reports(reports);
   note_devices(reports);
   balance::snapshot loads = snapshot_of(reports);
   balance::require_valid(loads);  // reports come from other ranks
@@ -243,7 +247,7 @@ void balancing_lead::decide(balancing_reports gathered) {
     return e.host_seconds > 0 || e.device_seconds > 0;
   });
   if (is_measured && is_due(balance::estimate_step(loads, balance::current_workers(loads)))) {
-    loads.steps = steps_to_pay(loads.steps);
+    loads.steps = steps_to_pay();
     balance(loads, reports, orders);
   }
   const bool has_moved =
@@ -300,9 +304,7 @@ void balancing_lead::note(const balance::snapshot& loads, const balance::plan& f
 void balancing_lead::send(std::size_t worker, balancing_orders orders) const {
   const auto [local, on_rank] = m_array.locate_worker(worker);
   if (local->home != nullptr)
-    send_call(
-        *local->home, [at = local, orders = std::move(orders)] { follow_orders(*at, orders); },
-        priority::high);
+    send_orders(*local, std::move(orders));
   else
     m_array.space().current_job()->send(
         int(local->index),

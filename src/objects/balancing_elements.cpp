@@ -9,7 +9,6 @@
 #include "rank_balancing.hpp"
 
 namespace starling::detail {
-
 namespace {
 
 /// Returns the load of one element, adds its traffic to elements with such numbers to `r`, and
@@ -35,10 +34,6 @@ void add_load(load_measurement& sum, const load_measurement& follower) {
   sum.state_bytes += follower.state_bytes;
   sum.device_bytes += follower.device_bytes;
 }
-
-}  // namespace
-
-namespace {
 
 element_report describe_element(chare_core& c, point_wait& w) {
   auto& s = c.element_state();
@@ -80,6 +75,12 @@ balancing_reports report_of(chare_core& c, point_wait& w) {
     mine.reports.push_back(std::move(r));
   }
   return mine;
+}
+
+void send_orders(local_elements& local, balancing_orders orders) {
+  send_call(
+      *local.home, [at = &local, orders = std::move(orders)] { follow_orders(*at, orders); },
+      priority::high);
 }
 
 void follow_orders(local_elements& local, const balancing_orders& orders) {

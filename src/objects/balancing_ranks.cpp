@@ -3,10 +3,8 @@
 // whether the ranks exchange elements, and whether the migrations pay. It sees no element.
 #include <algorithm>
 #include <bit>
-#include <cmath>
 #include <iterator>
 #include <map>
-#include <tuple>
 #include <type_traits>
 #include <utility>
 
@@ -24,16 +22,6 @@ std::vector<balance::rank_loads> loads_of(const std::vector<M>& ranks) {
   std::vector<balance::rank_loads> all;
   for (const M& r : ranks) all.push_back(r.loads);
   return all;
-}
-
-bool is_possible(double seconds) { return std::isfinite(seconds) && seconds >= 0; }
-
-bool is_possible(const balance::rank_loads& loads) {
-  return is_possible(loads.host_seconds) && is_possible(loads.largest_worker) &&
-         is_possible(loads.largest_element) && is_possible(loads.largest_on_device) &&
-         std::ranges::all_of(loads.devices, [](const balance::rank_device& d) {
-           return d.key != 0 && is_possible(d.seconds);
-         });
 }
 
 /// Number of rounds of diffusion: four times through all distances, if the balancer allows so many.
@@ -74,7 +62,8 @@ bool balancing_lead::complete(std::vector<M>& all, int from, M&& m) {
 
 void balancing_lead::receive(int from, rank_summary&& m) {
   if (!complete(m_summaries, from, std::move(m))) return;
-  const balance::estimate now = balance::estimate_of(loads_of(m_summaries));
+  m_before = balance::estimate_of(loads_of(m_summaries));
+  const balance::estimate& now = m_before;
   if (now.step_seconds == 0) return finish_without_migrations(0);
   if (!is_due(now)) return finish_without_migrations(skip_after(false));
   m_is_balanced = now.overfull_bytes == 0 &&
@@ -96,13 +85,14 @@ void balancing_lead::start_exchange() {
   order.exchanges = m_is_balanced ? 0 : rounds_of(int(loads.size()), m_balancer->options().rounds);
   order.seconds_per_migration = cost.seconds_per_migration;
   order.seconds_per_byte = cost.seconds_per_byte;
-  order.ideal_seconds = balance::estimate_of(loads).ideal_seconds;
+  order.ideal_seconds = m_before.ideal_seconds;
   order.tolerance = m_balancer->options().tolerance;
   m_outcomes.assign(loads.size(), {});
   m_awaited.assign(loads.size(), true);
   m_awaits_outcomes = true;
+  std::vector<std::vector<balance::device_share>> shares = balance::shares_of(loads);
   for (std::size_t r = 0; r < loads.size(); ++r) {
-    order.shares = balance::shares_of(loads[r], loads);
+    order.shares = std::move(shares[r]);
     send_to_rank(m_array, int(r), order);
   }
 }
@@ -110,7 +100,7 @@ void balancing_lead::start_exchange() {
 void balancing_lead::receive(int from, rank_outcome&& m) {
   if (!complete(m_outcomes, from, std::move(m))) return;
   balance::plan found;
-  found.before = balance::estimate_of(loads_of(m_summaries));
+  found.before = m_before;
   found.after = balance::estimate_of(loads_of(m_outcomes));
   std::size_t migrations = 0;
   for (const rank_outcome& o : m_outcomes) {
@@ -119,7 +109,7 @@ void balancing_lead::receive(int from, rank_outcome&& m) {
     found.cost_seconds = std::max(found.cost_seconds, o.cost_seconds);
   }
   found.decision = m_is_balanced ? balance::verdict::balanced
-                                 : balance::judge(found, migrations, steps_to_pay(steps_ahead()),
+                                 : balance::judge(found, migrations, steps_to_pay(),
                                                   m_balancer->options().minimum_gain);
   const bool migrates = found.decision == balance::verdict::migrate;
   if (!migrates) {
@@ -143,15 +133,13 @@ void balancing_lead::note_outcomes(balance::plan found) {
     note_devices(j.first_worker(int(r)), m_outcomes[r].devices);
     std::ranges::move(m_outcomes[r].reports, std::back_inserter(reports));
   }
-  std::ranges::sort(reports, {}, [](const element_report& r) {
-    return std::tuple(r.number.element, r.worker, r.slot);
-  });
+  sort_reports(reports);
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> position;
   for (std::uint32_t i = 0; i < reports.size(); ++i)
     position[{reports[i].worker, reports[i].slot}] = i;
   balance::snapshot loads = snapshot_of(reports);
   balance::require_valid(loads);  // reports come from other ranks
-  loads.steps = steps_to_pay(loads.steps);
+  loads.steps = steps_to_pay();
   if (found.decision == balance::verdict::migrate)
     for (const rank_outcome& o : m_outcomes)
       for (const auto& d : o.moves) {

@@ -2,7 +2,6 @@
 #include "rank_balancing.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <iterator>
 #include <string>
 #include <utility>
@@ -18,8 +17,6 @@ namespace {
 
 using balance::diffusing_element;
 using destination = balance::diffusing_rank::destination;
-
-bool is_possible(double seconds) { return std::isfinite(seconds) && seconds >= 0; }
 
 diffusing_element described(const element_report& r, double steps) {
   return {.worker = r.worker,
@@ -45,7 +42,7 @@ void rank_balancing::require_elements(const std::vector<diffusing_element>& elem
   for (const diffusing_element& e : elements) {
     require(e.worker < m_array.space().worker_total(),
             "an element of a worker that does not exist");
-    require(is_possible(e.host_seconds) && is_possible(e.device_seconds), "an impossible load");
+    require(is_possible(e), "an impossible load");
   }
 }
 
@@ -96,7 +93,7 @@ std::vector<diffusing_element> rank_balancing::elements() const {
   std::vector<diffusing_element> found;
   for (const element_report& r : m_reports) {
     found.push_back(described(r, double(m_steps)));
-    if (!is_possible(found.back().host_seconds) || !is_possible(found.back().device_seconds))
+    if (!is_possible(found.back()))
       throw usage_error("element " + std::to_string(r.number.element) + " of " + m_array.type() +
                         " has a load that is negative or not a number");
   }
@@ -116,7 +113,7 @@ void rank_balancing::send_summary() {
 void rank_balancing::receive(int from, exchange_order&& m) {
   require(from == 0 && m.round == m_round && m_phase == phase::summed_up,
           "an exchange that is not due");
-  require(m.shares.size() == m_rank->loads_before().devices.size() &&
+  require(m.shares.size() == m_rank->device_count() &&
               std::ranges::all_of(m.shares, [](const auto& s) { return s.ranks > 0; }),
           "other devices than those of the summary");
   m_order = std::move(m);
@@ -144,9 +141,7 @@ void rank_balancing::begin_exchange() {
 
 void rank_balancing::receive(int from, partner_load&& m) {
   require(m.round == m_round && is_exchanging(), "a load of another round");
-  require(is_possible(m.load.level.host) && is_possible(m.load.level.device) &&
-              is_possible(m.load.workers) && is_possible(m.load.devices),
-          "an impossible load");
+  require(is_possible(m.load), "an impossible load");
   require(m_loads.emplace(sender(m.exchange, from), m.load).second, "a load that comes twice");
   advance();
 }
@@ -248,9 +243,7 @@ void rank_balancing::receive(int from, exchange_end&& m) {
     mine.skip = m.skip;
     mine.keeps_reports = true;
     mine.balancer = balancer;
-    send_call(
-        *local.home, [at = &local, mine = std::move(mine)] { follow_orders(*at, mine); },
-        priority::high);
+    send_orders(local, std::move(mine));
   }
 }
 

@@ -125,6 +125,15 @@ struct cluster {
   }
 };
 
+/// Returns the message of the error of type E that has ended the run on rank 0; fails the test
+/// without such an error.
+template <class E>
+std::string error_of_rank_0(const std::vector<cluster::end>& ends) {
+  return message_of<E>([&] {
+    if (ends[0].error) std::rethrow_exception(ends[0].error);
+  });
+}
+
 /// Connects the ranks by UCX. They do not read each other's memory: ThreadSanitizer would report a
 /// race within one process, as it does not see that UCX' messages order the accesses.
 constexpr cluster over_ucx(cluster c) {

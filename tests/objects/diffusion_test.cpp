@@ -14,6 +14,7 @@
 #include <starling/objects/balance.hpp>
 
 #include "core/environment.hpp"
+#include "mortal.hpp"
 #include "objects/rank_messages.hpp"
 #include "on_ranks.hpp"
 #include "uneven_ranks.hpp"
@@ -58,14 +59,6 @@ struct unit : chare<unit> {
   void after_migration() { m_visited.insert(int(this_worker())); }
   int place() { return int(this_worker()); }
   int visits() { return int(m_visited.size()); }
-  task<bool> wait() {
-    try {
-      co_await load_balance();
-    } catch (const operation_cancelled&) {
-      co_return true;
-    }
-    co_return false;
-  }
 
  private:
   double m_load = 1;
@@ -96,7 +89,7 @@ INSTANTIATE_TEST_SUITE_P(on, diffusion,
                                          cluster{8, 1}, over_ucx({3, 1})),
                          starling_test::ranks_name);
 
-/// Expects that each worker has as many elements as the others, but for one.
+/// Expects that no worker has more than one element above the mean.
 task<> expect_even(units all, std::size_t workers) {
   std::vector<int> on(workers);
   for (int i = 0; i < count; ++i) ++on.at(std::size_t(co_await all[i].call<&unit::place>()));
@@ -186,19 +179,7 @@ TEST_P(diffusion, takes_turns_with_a_balancer_of_rank_0) {
 
 TEST_P(diffusion, goes_on_without_elements_that_are_destroyed_while_they_wait) {
   first_rank rt(all);
-  const units made = create_array<unit>(rt, 4, placement::round_robin);
-  rt.sync_wait([](units all) -> task<> {
-    auto first = all[1].call<&unit::wait>();
-    co_await quiescence();
-    all[1].destroy();
-    EXPECT_TRUE(co_await std::move(first));
-    for (int round = 0; round < 3; ++round) {
-      std::vector<future<bool>> others;
-      for (const int i : {0, 2, 3}) others.push_back(all[i].call<&unit::wait>());
-      for (const bool is_cancelled : co_await when_all(std::move(others)))
-        EXPECT_FALSE(is_cancelled);
-    }
-  }(made));
+  rt.sync_wait(starling_test::destroy_while_others_wait(rt));
 }
 
 TEST_P(diffusion, serves_two_arrays_at_a_time) {
@@ -256,9 +237,7 @@ std::string error_of_run(const Forge& forge) {
     co_await quiescence();
     co_return 0;
   });
-  return starling_test::message_of<archive_error>([&] {
-    if (ends[0].error) std::rethrow_exception(ends[0].error);
-  });
+  return starling_test::error_of_rank_0<archive_error>(ends);
 }
 
 /// Sends `messages` to a worker of rank 1, and expects the error.
@@ -337,9 +316,7 @@ std::string error_of_lead() {
     co_await quiescence();
     co_return 0;
   });
-  return starling_test::message_of<archive_error>([&] {
-    if (ends[0].error) std::rethrow_exception(ends[0].error);
-  });
+  return starling_test::error_of_rank_0<archive_error>(ends);
 }
 
 TEST(forged_diffusion, is_refused_by_rank_0) {

@@ -62,9 +62,7 @@ void expect_refused(const Forge& forge, const std::string& why) {
     co_await quiescence();
     co_return 0;
   });
-  const std::string error = starling_test::message_of<archive_error>([&] {
-    if (ends[0].error) std::rethrow_exception(ends[0].error);
-  });
+  const std::string error = starling_test::error_of_rank_0<archive_error>(ends);
   EXPECT_NE(error.find("a message of rank 0"), std::string::npos) << error;
   EXPECT_NE(error.find(why), std::string::npos) << error;
 }

@@ -66,9 +66,7 @@ std::string error_of(const Forge& forge, int times = 1) {
     co_return 0;
   });
   EXPECT_EQ(ends[victim].status, 1);
-  return starling_test::message_of<archive_error>([&] {
-    if (ends[0].error) std::rethrow_exception(ends[0].error);
-  });
+  return starling_test::error_of_rank_0<archive_error>(ends);
 }
 
 template <class Forge>
@@ -176,9 +174,7 @@ std::string error_when_changed(const Change& change) {
           return m;
         });
       });
-  return starling_test::message_of<archive_error>([&] {
-    if (ends[0].error) std::rethrow_exception(ends[0].error);
-  });
+  return starling_test::error_of_rank_0<archive_error>(ends);
 }
 
 TEST(forged_broadcasts, whose_marks_name_other_broadcasts) {

@@ -44,9 +44,7 @@ std::string error_of(const Forge& forge) {
     co_await quiescence();
     co_return 0;
   });
-  return starling_test::message_of<archive_error>([&] {
-    if (ends[0].error) std::rethrow_exception(ends[0].error);
-  });
+  return starling_test::error_of_rank_0<archive_error>(ends);
 }
 
 void expect_refused(const std::string& error, const std::string& why) {

@@ -45,9 +45,7 @@ std::string error_of(const Forge& forge) {
     co_return 0;
   });
   EXPECT_EQ(ends[1].status, 1);
-  return starling_test::message_of<Error>([&] {
-    if (ends[0].error) std::rethrow_exception(ends[0].error);
-  });
+  return starling_test::error_of_rank_0<Error>(ends);
 }
 
 void expect_refused(const std::string& error, const std::string& why) {

@@ -15,6 +15,7 @@
 #include <starling/objects.hpp>
 #include <starling/objects/balance.hpp>
 
+#include "mortal.hpp"
 #include "on_ranks.hpp"
 
 namespace starling {
@@ -276,35 +277,8 @@ TEST_P(load_balance, takes_in_elements_that_are_inserted_later) {
   rt.wait_idle();
 }
 
-/// Waits in load_balance() until it is destroyed.
-struct mortal : chare<mortal> {
-  template <class Archive>
-  void serialize(Archive&) {}
-  task<bool> wait() {
-    try {
-      co_await load_balance();
-    } catch (const operation_cancelled&) {
-      co_return true;
-    }
-    co_return false;
-  }
-};
-
 TEST_P(load_balance, ends_for_destroyed_elements_and_goes_on_for_the_others) {
-  const auto all = create_array<mortal>(rt, 5, placement::round_robin);
-  rt.sync_wait([](chare_array<mortal> all) -> task<> {
-    auto first = all[1].call<&mortal::wait>();
-    co_await quiescence();
-    all[1].destroy();  // it waits
-    EXPECT_TRUE(co_await std::move(first));
-    all[2].destroy();  // it has not come
-    for (int round = 0; round < 2; ++round) {
-      std::vector<future<bool>> others;
-      for (const int i : {0, 3, 4}) others.push_back(all[i].call<&mortal::wait>());
-      for (const bool is_cancelled : co_await when_all(std::move(others)))
-        EXPECT_FALSE(is_cancelled);
-    }
-  }(all));
+  rt.sync_wait(starling_test::destroy_while_others_wait(rt));
 }
 
 struct broken final : balance::balancer {

@@ -246,9 +246,7 @@ TEST(constructors_of_migrated_elements, that_fail_end_the_run_and_name_the_eleme
     co_await quiescence();
     co_return 0;
   });
-  const std::string error = message_of<entry_error>([&] {
-    if (ends[0].error) std::rethrow_exception(ends[0].error);
-  });
+  const std::string error = starling_test::error_of_rank_0<entry_error>(ends);
   EXPECT_NE(error.find("stillborn[0].constructor: no life here"), std::string::npos) << error;
 }
 

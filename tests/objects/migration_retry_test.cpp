@@ -117,9 +117,7 @@ TEST_F(arrivals, that_miss_an_object_leave_nothing_behind) {
     co_await quiescence();
     co_return 0;
   });
-  const std::string error = starling_test::message_of<archive_error>([&] {
-    if (ends[0].error) std::rethrow_exception(ends[0].error);
-  });
+  const std::string error = starling_test::error_of_rank_0<archive_error>(ends);
   EXPECT_NE(error.find("is named, but was not created"), std::string::npos) << error;
   m_noted.answer.reset();
   EXPECT_EQ(m_noted.alive, 0);

@@ -8,6 +8,9 @@
 
 namespace starling::balance {
 
+/// Returns whether a load, a cost or a number of bytes is finite and not negative.
+[[nodiscard]] bool is_amount(double value) noexcept;
+
 /// Returns the decision on `p`, which has `migrations` migrations. `steps`: until the next
 /// balancing.
 [[nodiscard]] verdict judge(const plan& p, std::size_t migrations, double steps,

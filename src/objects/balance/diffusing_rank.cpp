@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "balancers.hpp"
 #include "improver.hpp"
 #include "load_state.hpp"
 
@@ -35,20 +36,42 @@ void move_to_least(load_state& state, std::uint32_t e) {
   state.place(e, best == no_device ? state.worker_of()[e] : best);
 }
 
-/// The devices of all ranks with the loads of all their elements, by key.
-std::unordered_map<std::uint64_t, rank_device> all_devices(std::span<const rank_loads> ranks) {
-  std::unordered_map<std::uint64_t, rank_device> devices;
+/// A device with the loads of the elements of all ranks that share it.
+struct whole_device : rank_device {
+  std::uint32_t ranks = 0;
+};
+
+std::unordered_map<std::uint64_t, whole_device> all_devices(std::span<const rank_loads> ranks) {
+  std::unordered_map<std::uint64_t, whole_device> devices;
   for (const rank_loads& r : ranks)
     for (const rank_device& d : r.devices) {
-      rank_device& all = devices[d.key];
+      whole_device& all = devices[d.key];
       all.memory_bytes = d.memory_bytes;
       all.seconds += d.seconds;
       all.bytes += d.bytes;
+      ++all.ranks;
     }
   return devices;
 }
 
 }  // namespace
+
+bool is_possible(const diffusing_element& e) noexcept {
+  return is_amount(e.host_seconds) && is_amount(e.device_seconds);
+}
+
+bool is_possible(const diffusing_load& load) noexcept {
+  return is_amount(load.level.host) && is_amount(load.level.device) && is_amount(load.workers) &&
+         is_amount(load.devices);
+}
+
+bool is_possible(const rank_loads& loads) noexcept {
+  return is_amount(loads.host_seconds) && is_amount(loads.largest_worker) &&
+         is_amount(loads.largest_element) && is_amount(loads.largest_on_device) &&
+         std::ranges::all_of(loads.devices, [](const rank_device& d) {
+           return d.key != 0 && is_amount(d.seconds);
+         });
+}
 
 estimate estimate_of(std::span<const rank_loads> ranks) {
   estimate found;
@@ -73,20 +96,18 @@ estimate estimate_of(std::span<const rank_loads> ranks) {
   return found;
 }
 
-std::vector<device_share> shares_of(const rank_loads& mine, std::span<const rank_loads> ranks) {
+std::vector<std::vector<device_share>> shares_of(std::span<const rank_loads> ranks) {
   const auto devices = all_devices(ranks);
-  std::vector<device_share> shares;
-  for (const rank_device& d : mine.devices) {
-    const rank_device& all = devices.at(d.key);
-    device_share share{0, 0};
-    for (const rank_loads& r : ranks)
-      share.ranks += std::uint32_t(std::ranges::count(r.devices, d.key, &rank_device::key));
-    share.limit_bytes =
-        all.bytes <= all.memory_bytes
-            ? d.bytes + (all.memory_bytes - all.bytes) / share.ranks
-            : std::uint64_t(double(d.bytes) * (double(all.memory_bytes) / double(all.bytes)));
-    shares.push_back(share);
-  }
+  std::vector<std::vector<device_share>> shares(ranks.size());
+  for (std::size_t r = 0; r < ranks.size(); ++r)
+    for (const rank_device& d : ranks[r].devices) {
+      const whole_device& all = devices.at(d.key);
+      const std::uint64_t limit =
+          all.bytes <= all.memory_bytes
+              ? d.bytes + (all.memory_bytes - all.bytes) / all.ranks
+              : std::uint64_t(double(d.bytes) * (double(all.memory_bytes) / double(all.bytes)));
+      shares[r].push_back({all.ranks, limit});
+    }
   return shares;
 }
 

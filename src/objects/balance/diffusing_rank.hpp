@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <utility>
@@ -12,9 +13,9 @@
 /// Diffusive balancing between ranks, seen from one rank and without messages.
 namespace starling::balance {
 
-/// An element whose rank may change: where it waits, and its load in one step.
+/// An element that may migrate to another rank, with its load in one step.
 struct diffusing_element {
-  std::uint32_t worker = 0;  // among all ranks
+  std::uint32_t worker = 0;  // on which it waits, among all ranks
   std::uint32_t slot = 0;    // on that worker
   double host_seconds = 0;
   double device_seconds = 0;
@@ -74,10 +75,15 @@ struct device_share {
   std::uint64_t limit_bytes = 0;  // for the elements of the rank
 };
 
-/// Returns the shares of the devices of one rank, in the order of its loads. Free memory is divided
-/// equally; if there is none, each rank has to release the same part of what its elements use.
-[[nodiscard]] std::vector<device_share> shares_of(const rank_loads& mine,
-                                                  std::span<const rank_loads> ranks);
+/// Returns the shares of all ranks, each in the order of the devices in the rank's loads. Free
+/// memory is divided equally; if there is none, each rank has to release the same part of what its
+/// elements use.
+[[nodiscard]] std::vector<std::vector<device_share>> shares_of(std::span<const rank_loads> ranks);
+
+// Whether values of another rank are possible: loads are finite and not negative.
+[[nodiscard]] bool is_possible(const diffusing_element& e) noexcept;
+[[nodiscard]] bool is_possible(const diffusing_load& load) noexcept;
+[[nodiscard]] bool is_possible(const rank_loads& loads) noexcept;
 
 /// The elements that a rank has while ranks exchange them in rounds. All workers and devices have
 /// the speed 1. The same calls give the same results.
@@ -90,16 +96,17 @@ class diffusing_rank {
 
   /// The loads of the elements where they wait.
   [[nodiscard]] rank_loads loads_before() const;
+  [[nodiscard]] std::size_t device_count() const noexcept { return m_devices.size(); }
   /// Sets the shares of the devices, in the order of `loads_before`. Before, the rank has them
   /// alone.
   void set_shares(std::vector<device_share> shares) { m_shares = std::move(shares); }
 
   [[nodiscard]] diffusing_load load() const;
-  /// Removes the elements for a partner and returns them: first those that the rank's devices have
-  /// no memory for, then elements whose loads together come near `factor` times
-  /// `diffusion::flow`. `mine`: the load at the beginning of the round. The elements need at most
-  /// the memory that is free on the partner; half of it if the partner has another one, as it has
-  /// if `factor` is 1 and not 2.
+  /// Removes the elements that are to go to a partner, and returns them. First come elements of
+  /// overfull devices, until these are no longer overfull; then elements whose sum of loads is near
+  /// `factor` times `diffusion::flow`. `mine`: the load at the beginning of the round. `factor`: 2
+  /// if the partner is the only one in this round, otherwise 1. The elements need at most the free
+  /// memory of an only partner, and half of the free memory of one of two partners.
   [[nodiscard]] std::vector<diffusing_element> give(const diffusing_load& mine,
                                                     const diffusing_load& partner, double factor);
   void take(std::span<const diffusing_element> elements);

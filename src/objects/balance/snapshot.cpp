@@ -6,7 +6,12 @@
 #include <starling/core/error.hpp>
 #include <starling/objects/balance/snapshot.hpp>
 
+#include "balancers.hpp"
+
 namespace starling::balance {
+
+bool is_amount(double value) noexcept { return std::isfinite(value) && value >= 0; }
+
 namespace {
 
 [[noreturn]] void refuse(const char* what, std::size_t position, const std::string& why) {
@@ -14,7 +19,6 @@ namespace {
                     why);
 }
 
-bool is_amount(double value) { return std::isfinite(value) && value >= 0; }
 bool is_speed(double value) { return std::isfinite(value) && value > 0; }
 
 void check_places(const snapshot& loads) {

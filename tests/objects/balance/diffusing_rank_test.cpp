@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Diffusive balancing between ranks, with the ranks of a job as objects of one test.
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <map>
 #include <utility>
@@ -19,7 +20,7 @@ using balance::diffusing_element, balance::diffusing_rank, balance::estimate, ba
     balance::snapshot, balance::worker_place;
 using starling_test::numbers;
 
-/// The ranks of a snapshot, whose workers are in order of their ranks.
+/// All ranks of a snapshot. The workers in the snapshot must be sorted by rank.
 class ranks {
  public:
   explicit ranks(const snapshot& s) {
@@ -43,8 +44,8 @@ class ranks {
     std::vector<rank_loads> all;
     for (const diffusing_rank& r : m_ranks) all.push_back(r.loads_before());
     m_before = balance::estimate_of(all);
-    for (std::size_t r = 0; r < all.size(); ++r)
-      m_ranks[r].set_shares(balance::shares_of(all[r], all));
+    const auto shares = balance::shares_of(all);
+    for (std::size_t r = 0; r < all.size(); ++r) m_ranks[r].set_shares(shares[r]);
   }
 
   [[nodiscard]] const estimate& before() const { return m_before; }
@@ -217,14 +218,21 @@ TEST(diffusing_ranks, relieve_an_overfull_device) {
   EXPECT_EQ(found.after.overfull_bytes, 0u);
 }
 
-TEST(diffusing_ranks, relieve_a_device_that_other_ranks_fill_too) {
+/// Four ranks with two workers each, of which two share a device, and equal loads. `bytes`: device
+/// memory of each element, by rank.
+snapshot with_shared_devices(const std::array<std::uint64_t, 4>& bytes) {
   snapshot s = with_devices();
   s.devices.resize(2);
-  for (auto& w : s.workers) w.device = w.rank / 2;  // two ranks on each device
+  for (auto& w : s.workers) w.device = w.rank / 2;
   for (auto& e : s.elements) {
     e.host_seconds = e.device_seconds = 1;
-    e.device_bytes = s.workers[e.worker].rank < 2 ? 100 : 10;
+    e.device_bytes = bytes[s.workers[e.worker].rank];
   }
+  return s;
+}
+
+TEST(diffusing_ranks, relieve_a_device_that_other_ranks_fill_too) {
+  snapshot s = with_shared_devices({100, 100, 10, 10});
   s.devices[0].memory_bytes = 100 * 100;  // 128 elements of 100 bytes are there
   ranks all(s);
   EXPECT_EQ(all.before().overfull_bytes, 2800u);
@@ -239,13 +247,7 @@ TEST(diffusing_ranks, relieve_a_device_that_other_ranks_fill_too) {
 }
 
 TEST(diffusing_ranks, leave_a_shared_device_alone_that_has_memory_for_all) {
-  snapshot s = with_devices();
-  s.devices.resize(2);
-  for (auto& w : s.workers) w.device = w.rank / 2;
-  for (auto& e : s.elements) {
-    e.host_seconds = e.device_seconds = 1;
-    e.device_bytes = s.workers[e.worker].rank % 2 == 0 ? 60 : 10;
-  }
+  snapshot s = with_shared_devices({60, 10, 60, 10});
   s.devices[0].memory_bytes = s.devices[1].memory_bytes = 64 * 70 + 6;
   ranks all(s);
   all.exchange(8);

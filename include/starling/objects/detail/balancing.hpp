@@ -76,7 +76,7 @@ struct balancing_orders {
   std::uint32_t round = 0;     // an element may wait in the next round already
   std::uint64_t skip = 0;      // number of calls of load_balance() that return at once
   bool keeps_reports = false;  // the next reports stay on the rank
-  std::string balancer;        // whose moves these are
+  std::string balancer;        // name of the balancer that has chosen the moves
 
   template <class Archive>
   void serialize(Archive& ar) {
@@ -109,10 +109,10 @@ class balancing_lead {
   [[nodiscard]] std::uint64_t skip_after(bool has_moved);
   /// Whether the balancer is to be called, after a step of this estimate.
   [[nodiscard]] bool is_due(const balance::estimate& now);
-  /// Number of steps in which migrations must pay, of `steps` until the next balancing.
-  [[nodiscard]] double steps_to_pay(double steps) const;
   /// Number of steps until the next balancing, as far as it is known.
   [[nodiscard]] double steps_ahead() const;
+  /// Number of steps in which migrations must pay.
+  [[nodiscard]] double steps_to_pay() const;
   /// Calls the balancer and notes its migrations in `orders`, which are by worker.
   void balance(const balance::snapshot& loads, std::vector<element_report>& reports,
                std::vector<balancing_orders>& orders);
@@ -154,6 +154,7 @@ class balancing_lead {
   std::uint32_t m_round = 0;             // of the reduction
   // Without a central rank:
   std::vector<rank_summary> m_summaries;  // by rank
+  balance::estimate m_before;             // by the summaries
   std::vector<rank_outcome> m_outcomes;   // by rank
   std::vector<bool> m_awaited;            // by rank: its next message has not come
   bool m_awaits_outcomes = false;         // not summaries
@@ -163,6 +164,10 @@ class balancing_lead {
 
 /// Processes the orders of a worker for the elements that wait there. On that worker.
 void follow_orders(local_elements& local, const balancing_orders& orders);
+/// Sends orders to a worker of this rank.
+void send_orders(local_elements& local, balancing_orders orders);
+/// Sorts reports so that the order in which they arrived has no influence.
+void sort_reports(std::vector<element_report>& reports);
 
 /// Returns why an element is anchored, with the source lines of the waits that anchor it: those of
 /// its other coroutines, or its own in load_balance(). `leaves_rank`: there are several ranks,
