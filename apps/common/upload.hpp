@@ -2,7 +2,7 @@
 #pragma once
 
 #include <algorithm>
-#include <vector>
+#include <ranges>
 
 #include <starling/device/device.hpp>
 #include <starling/device/stream.hpp>
@@ -11,10 +11,10 @@ namespace apps {
 
 /// Returns a copy of `values` in device memory. It is allocated, filled and freed in the order of
 /// `s`.
-template <class T>
-[[nodiscard]] starling::buffer<T> upload(starling::device& where, starling::stream& s,
-                                         const std::vector<T>& values) {
+template <std::ranges::contiguous_range Values>
+[[nodiscard]] auto upload(starling::device& where, starling::stream& s, const Values& values) {
   using starling::memory_kind;
+  using T = std::ranges::range_value_t<Values>;
   auto on_host = where.allocate<T>(memory_kind::pinned, values.size(), s);
   auto on_device = where.allocate<T>(memory_kind::device, values.size(), s);
   std::copy(values.begin(), values.end(), on_host.begin());

@@ -7,6 +7,7 @@ set(stars_folder "${CMAKE_CURRENT_LIST_DIR}")
 # The science alone: without runtime and device.
 set(physics stars_physics${stars_suffix})
 starling_sources(physics_sources "${stars_folder}/mesh/*.cpp" "${stars_folder}/problems/*.cpp"
+  "${stars_folder}/gravity/*.cpp"
   "${stars_folder}/placement/serial.cpp" "${stars_folder}/driver/regrid.cpp")
 add_library(${physics} STATIC ${physics_sources})
 target_compile_features(${physics} PUBLIC cxx_std_20)
@@ -39,8 +40,20 @@ if(HDF5_FOUND)
 endif()
 starling_tune(${output})
 
-# The application. An object library, so that the linker keeps launch tables that are filled at
-# link time.
+# The application with its devices. Object libraries, so that the linker keeps launch tables that
+# are filled at link time.
+set(gravity stars_gravity${stars_suffix})
+set(gravity_folder "${stars_folder}/placement/gravity")
+add_library(${gravity} OBJECT "${gravity_folder}/device_gravity.cpp"
+  "${gravity_folder}/kernels_sycl.cpp")
+if(STARLING_WITH_CUDA)
+  target_sources(${gravity} PRIVATE "${gravity_folder}/kernels.cu")
+endif()
+target_link_libraries(${gravity} PUBLIC starling::starling ${physics} apps_common)
+starling_describe_kernels(${gravity} "${gravity_folder}/kernels_sycl.cpp")
+starling_tune(${gravity})
+starling_add_kokkos_kernels(${gravity} "${gravity_folder}/kokkos_kernels.cpp")
+
 set(app stars_app${stars_suffix})
 starling_sources(app_sources "${stars_folder}/driver/*.cpp" "${stars_folder}/placement/*.cpp")
 list(FILTER app_sources EXCLUDE REGEX "/(serial|regrid|kokkos_[a-z]+)\\.cpp$")

@@ -46,6 +46,15 @@ struct ops<std::experimental::simd<double, Abi>> {
                                                __builtin_shufflevector(at(2), at(3), 0, 1, 2, 3), 0,
                                                1, 2, 3, 4, 5, 6, 7));
   }
+  /// Loads the lower and the upper half of a vector.
+  [[gnu::always_inline]] static V load_halves(const double* low, const double* high) {
+    using half = double __attribute__((vector_size(4 * sizeof(double))));
+    static_assert(width == 8);
+    half a, b;
+    std::memcpy(&a, low, sizeof a);
+    std::memcpy(&b, high, sizeof b);
+    return of_vector(__builtin_shufflevector(a, b, 0, 1, 2, 3, 4, 5, 6, 7));
+  }
   /// Stores the pairs of a vector, or the first cells alone, at their offsets from `to`.
   [[gnu::always_inline]] static void store_pairs(double* to, const short* offsets, bool both,
                                                  const V& v) {
