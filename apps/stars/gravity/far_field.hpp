@@ -181,11 +181,12 @@ struct far_field {
         : own(moments), over_mass(V(1.0) / own.moments.at[term::one]) {}
 
     template <bool Dipoles>
-    constexpr void add(const cell_moments<V>& other, const vector3<double>& offset, bool corrects) {
+    constexpr void add(const cell_moments<V>& other, const vector3<double>& offset,
+                       bool has_correction) {
       const inverse_distance<V> from((own.centre - other.centre) -
                                      vector3<V>{V(offset.x), V(offset.y), V(offset.z)});
       add_potential<Dipoles, highest_order>(other.moments, from.derivatives(), sum.potential);
-      if (!corrects) return;
+      if (!has_correction) return;
       const V ratio = other.moments.at[term::one] * over_mass;
       series<V> third;
       unrolled<term::xxx, term::count>([&](auto t) __attribute__((always_inline)) {
