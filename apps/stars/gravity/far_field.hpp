@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// The kernels of far cells: moments up the tree, expansions of interior nodes, and down the tree.
+/// The kernels of interior nodes: moments up the tree, expansions on each level and down the tree.
 #pragma once
 
 #include "gravity/fields.hpp"
@@ -33,8 +33,8 @@ struct sum_moments {
     series<double> sum;
     for (const cell_moments<double>& c : children) add_moments(c.moments, c.centre - centre, sum);
     if (!keeps_centres) {
-      for (const int t : {int{term::x}, int{term::y}, int{term::z}})
-        sum.at[t] = 0.0;  // but for rounding
+      // About the centre of mass they are 0 up to rounding.
+      for (const int t : {int{term::x}, int{term::y}, int{term::z}}) sum.at[t] = 0.0;
       store_vector(arrays.centres, interior, place, centre);
     }
     store_series(arrays.moments, interior, place, sum);
@@ -91,8 +91,8 @@ template <bool Dipoles, class V>
 template <class V>
 inline constexpr int rows_of = ops<V>::width > group_edge ? ops<V>::width / group_edge : 1;
 
-/// The partners of a cell are summed in this number of runs of equal length, then the runs: more
-/// threads than cells can work at it.
+/// The list of partners of a cell is divided into this number of runs. Each run is summed by
+/// itself, then the sums of the runs are added, so that several threads can work at one cell.
 inline constexpr int far_runs = 4;
 
 /// What a cell of an interior node collects.
