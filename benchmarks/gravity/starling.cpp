@@ -170,8 +170,8 @@ void spoil(std::vector<double>& results) {
   results[results.size() / 2 + stars::cells_per_subgrid] += 1.0;
 }
 
-/// The limits of a star in thin gas, whose cells have the largest errors: a solver without one of
-/// its kernels exceeds them.
+/// Returns whether errors and residuals are below their limits, which a solver without one of its
+/// kernels exceeds. The cells of the thin gas have the largest errors.
 bool is_correct(const question& asked, const std::vector<stars::point_mass>& masses,
                 const std::vector<double>& results, bench::report& report) {
   const stars::gravity_errors e = stars::errors_of(masses, results, 100);
@@ -193,11 +193,12 @@ int run(const settings& chosen) {
   starling::runtime rt(o);
   const int level = level_of(common.scale);
   report.config("backend", std::string(starling::to_string(starling::devices(rt).backend())));
-  report.config("device", starling::devices(rt).device(0).properties().name);
   report.config("level", level);
-  fmt::print("gravity on {}, ms\n{:<14}{:>10}{:>10}{:>10}{:>12}{:>11}{:>9}{:>13}{:>14}\n",
-             starling::devices(rt).device(0).properties().name, "question", "sub-grids", "solve",
-             "again", "near_field", "far_field", "seams", "up_and_down", "Gflop/solve");
+  const std::string device = starling::devices(rt).device(0).properties().name;
+  report.config("device", device);
+  fmt::print("gravity on {}, ms\n{:<14}{:>10}{:>10}{:>10}{:>12}{:>11}{:>9}{:>13}{:>14}\n", device,
+             "question", "sub-grids", "solve", "again", "near_field", "far_field", "seams",
+             "up_and_down", "Gflop/solve");
   for (const question& asked : questions) {
     if (!common.runs(asked.name)) continue;
     const stars::octree tree = tree_of(asked, level);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elements that are destroyed while others wait in load_balance().
+// Tests destroy some of these elements while other elements wait in load_balance().
 #pragma once
 
 #include <utility>

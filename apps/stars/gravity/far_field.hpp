@@ -21,7 +21,7 @@ struct sum_moments {
   template <class Index>
   constexpr void operator()(Index i) const {
     const int node = nodes[i.z], octant = i.x / cells_per_group, k = i.x % cells_per_group;
-    const int child = tree.child(node, octant), place = place_of_parent(octant, k);
+    const int child = tree.child(node, octant), place = place_of_parent({octant, k});
     const int interior = node - tree.leaves;
     cell_moments<double> children[group_count];
     for (int g = 0; g < group_count; ++g) {
@@ -171,6 +171,7 @@ struct far_field {
     return list.begin[group] + (list.begin[group + 1] - list.begin[group]) * run / far_runs;
   }
 
+  /// A cell, or a vector of cells, and the sum over a run of its partners.
   template <class V>
   struct receiver {
     cell_moments<V> own;
@@ -198,8 +199,8 @@ struct far_field {
 
   template <bool Dipoles>
   constexpr void apply(int node, int place) const {
-    far_sum<double> all = sum_run<Dipoles>(node, place, 0);
-    for (int run = 1; run < far_runs; ++run) all.add(sum_run<Dipoles>(node, place, run));
+    far_sum<double> all;
+    for (int run = 0; run < far_runs; ++run) all.add(sum_run<Dipoles>(node, place, run));
     all.store(arrays, node - tree.leaves, place);
   }
   template <bool Dipoles, class V>
@@ -224,10 +225,7 @@ struct far_field {
           r.template add<Dipoles>(load_moments<Dipoles, V>(cells + list.distances[n], stride, row),
                                   scaled(list.partners[n].offset, dx), corrects);
         }
-        if (run == 0)
-          all = r.sum;
-        else
-          all.add(r.sum);
+        all.add(r.sum);
       }
       all.store(arrays, interior, place);
     }
@@ -253,12 +251,13 @@ struct inherit {
     store_series(arrays.expansions, interior, i.x, sum);
     store_vector(arrays.corrections, interior, i.x, correction);
   }
-  /// Adds the expansion of the parent of a cell, whose own centre is `centre` from its middle.
+  /// Adds the expansion and the correction of the parent of a cell. `centre`: the centre of mass of
+  /// the cell, from the middle of the cell.
   static constexpr void add_parent(const gravity_view& tree, const gravity_arrays& a, int node,
                                    int place, const vector3<double>& centre, series<double>& sum,
                                    vector3<double>& correction) {
     const int group = place / cells_per_group, parent = tree.parents[node];
-    const int above = place_of_parent(tree.octants[node], place % cells_per_group);
+    const int above = place_of_parent({tree.octants[node], place % cells_per_group});
     const int interior = parent - tree.leaves;
     const vector3<double> d = (centre + child_centre(group, tree.cell_sizes[parent])) -
                               load_vector<double>(a.centres, interior, above);

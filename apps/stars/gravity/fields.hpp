@@ -20,6 +20,11 @@ struct gravity_arrays {
   double* corrections;  ///< [interior][3][512]: see `add_correction`
   double* results;      ///< [leaves][4][512]: the potential and its first derivatives, which
                         ///< `finish_leaves` turns into accelerations
+
+  /// Returns the mass of a cell of a leaf.
+  constexpr double mass(const node_cell& c) const {
+    return masses[index_type{c.node} * cells_per_subgrid + c.place];
+  }
 };
 
 /// The sizes of the arrays, in numbers.
@@ -32,6 +37,27 @@ struct gravity_sizes {
 
  private:
   static std::size_t cells(int nodes) { return std::size_t(nodes) * cells_per_subgrid; }
+};
+
+/// The arrays of a tree without results: vectors or buffers of numbers.
+template <class Array>
+struct gravity_memory {
+  /// allocate(n) returns an array of n numbers.
+  template <class Allocate>
+  gravity_memory(const gravity_sizes& s, const Allocate& allocate)
+      : masses(allocate(s.masses)), centres(allocate(s.centres)), moments(allocate(s.moments)),
+        expansions(allocate(s.expansions)), corrections(allocate(s.corrections)) {}
+
+  gravity_arrays arrays(double* results) {
+    return {masses.data(),     centres.data(),     moments.data(),
+            expansions.data(), corrections.data(), results};
+  }
+  [[nodiscard]] std::size_t bytes() const {
+    return sizeof(double) * (masses.size() + centres.size() + moments.size() + expansions.size() +
+                             corrections.size());
+  }
+
+  Array masses, centres, moments, expansions, corrections;
 };
 
 /// Reads and writes `Count` numbers of one cell, from the arrays [node][Count][512].
@@ -83,7 +109,7 @@ constexpr cell_moments<double> moments_of(const gravity_view& tree, const gravit
                                           node_cell c) {
   cell_moments<double> m;
   if (tree.is_leaf(c.node)) {
-    m.moments.at[term::one] = a.masses[index_type{c.node} * cells_per_subgrid + c.place];
+    m.moments.at[term::one] = a.mass(c);
   } else {
     m.moments = load_series<double>(a.moments, c.node - tree.leaves, c.place);
     m.centre = load_vector<double>(a.centres, c.node - tree.leaves, c.place);

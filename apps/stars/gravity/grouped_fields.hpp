@@ -68,7 +68,7 @@ struct grouped_near_field {
     g.for_each(group_count * cells, [&](int k) {
       const int at = k % cells;
       const triple position{at % row - Reach, at / row % row - Reach, at / plane - Reach};
-      masses[k] = field.mass_at(i.z, k / cells, position);
+      masses[k] = field.mass_in_leaf(field.tree.find(i.z, k / cells, position));
     });
     g.sync();
     g.for_each(cells_per_subgrid / 2, [&](int k) {

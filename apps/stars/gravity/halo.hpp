@@ -26,14 +26,13 @@ class cell_halo {
   /// the node has this number, nullptr if it is 0 in all its cells.
   template <class Source>
   void copy(int number, const gravity_view& tree, int node, const Source& source) {
-    for (int z = -1; z <= 1; ++z)
-      for (int y = -1; y <= 1; ++y)
-        for (int x = -1; x <= 1; ++x) {
-          const int other = tree.surrounding(node, {x, y, z});
-          const double* from = other < 0 ? nullptr : source(other);
-          copy_node(number, {x, y, z}, from);
-          if (from != nullptr) m_filled[std::size_t(side_number(y, z))] = true;
-        }
+    for (int v = 0; v < surrounding_count; ++v) {
+      const triple side = surrounding_vector(v);
+      const int other = tree.surrounding(node, side);
+      const double* from = other < 0 ? nullptr : source(other);
+      copy_node(number, side, from);
+      if (from != nullptr) m_filled[std::size_t(side_number(side.y, side.z))] = true;
+    }
   }
   /// Returns where the first number of a cell of group 0 is. Partners of receivers that begin at
   /// its position `k` have theirs at `stencil_view::distances` from there.
@@ -54,7 +53,6 @@ class cell_halo {
   [[nodiscard]] int row() const { return m_cube.row(); }
 
  private:
-  static int side_of(int k) { return k < 0 ? -1 : k < group_edge ? 0 : 1; }
   static int side_number(int y, int z) { return (y + 1) + 3 * (z + 1); }
   struct run {
     int begin, end;  ///< positions in the group

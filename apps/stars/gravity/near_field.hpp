@@ -46,9 +46,7 @@ struct near_field {
     const triple k = position_in_group(i.x % cells_per_group);
     double sum[result_count] = {};
     for (int n = partners.begin[group]; n < partners.begin[group + 1]; ++n) {
-      const partner& p = partners.partners[n];
-      const triple at{k.x + p.shift.x, k.y + p.shift.y, k.z + p.shift.z};
-      add(pairs[n], mass_at(i.z, p.group, at), sum);
+      add(pairs[n], mass_in_leaf(tree.find(i.z, k, partners.partners[n])), sum);
     }
     store(i.z, i.x, sum);
   }
@@ -71,12 +69,9 @@ struct near_field {
     }
   }
 
-  /// Returns the mass of the cell with a position in a group, which may be that of a neighbour; 0
-  /// if it is not a cell of a leaf.
-  constexpr double mass_at(int leaf, int group, const triple& position) const {
-    const node_cell c = tree.find(leaf, position, {{}, std::int8_t(group), {}});
-    if (c.node < 0 || !tree.is_leaf(c.node)) return 0.0;
-    return arrays.masses[index_type{c.node} * cells_per_subgrid + c.place];
+  /// Returns the mass of a cell; 0 if it is not a cell of a leaf.
+  constexpr double mass_in_leaf(const node_cell& c) const {
+    return c.node >= 0 && tree.is_leaf(c.node) ? arrays.mass(c) : 0.0;
   }
   template <class V>
   static constexpr void add(const pair_potential& pair, const V& mass, V (&sum)[result_count]) {
@@ -213,13 +208,10 @@ struct beside_finer {
   constexpr void add_children(int leaf, const partner& p, node_cell source,
                               leaf_sum<double>& sum) const {
     const double dx = tree.cell_sizes[leaf];
-    const triple c = cell_at_place(source.place);
-    const int octant = (c.x >= group_edge) | (c.y >= group_edge) << 1 | (c.z >= group_edge) << 2;
-    const int k = place_in_group({c.x % group_edge, c.y % group_edge, c.z % group_edge});
-    const double* masses =
-        arrays.masses + index_type{tree.child(source.node, octant)} * cells_per_subgrid + k;
+    const children_place children = children_of(source.place);
+    const int child = tree.child(source.node, children.octant);
     for (int g = 0; g < group_count; ++g)
-      sum.add_mass(masses[g * cells_per_group],
+      sum.add_mass(arrays.mass({child, g * cells_per_group + children.in_group}),
                    vector3<double>{} - scaled(p.offset, dx) - child_centre(g, dx));
   }
 };
@@ -237,7 +229,7 @@ struct beside_coarser {
   template <class Index>
   constexpr void operator()(Index i) const {
     const int leaf = leaves[i.z], parent = tree.parents[leaf];
-    const int above = place_of_parent(tree.octants[leaf], i.x % cells_per_group);
+    const int above = place_of_parent({tree.octants[leaf], i.x % cells_per_group});
     const int group = above / cells_per_group;
     const triple k = position_in_group(above % cells_per_group);
     const double dx = tree.cell_sizes[parent];
@@ -247,8 +239,7 @@ struct beside_coarser {
       const partner& p = near.partners[n];
       const node_cell source = tree.find(parent, k, p);
       if (source.node < 0 || !tree.is_leaf(source.node)) continue;
-      sum.add_mass(arrays.masses[index_type{source.node} * cells_per_subgrid + source.place],
-                   centre - scaled(p.offset, dx));
+      sum.add_mass(arrays.mass(source), centre - scaled(p.offset, dx));
     }
     sum.add_to(arrays, leaf, i.x);
   }

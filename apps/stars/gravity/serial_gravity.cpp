@@ -11,8 +11,7 @@ serial_gravity::serial_gravity(const octree& tree, double xscale, const gravity_
                                gravity_form form)
     : m_options(options), m_form(form), m_tables(tree, xscale, options.theta),
       m_plan(m_tables.plan()), m_sizes(m_tables.leaf_count(), m_tables.interior_count()),
-      m_masses(m_sizes.masses), m_centres(m_sizes.centres), m_moments(m_sizes.moments),
-      m_expansions(m_sizes.expansions), m_corrections(m_sizes.corrections) {
+      m_memory(m_sizes, [](std::size_t size) { return std::vector<double>(size); }) {
   if (form == gravity_form::grouped)
     throw std::invalid_argument("serial_gravity: groups of threads need a device");
 }
@@ -32,8 +31,7 @@ void serial_gravity::run(const density_view& density, std::span<double> results,
                          centres_kind centres) {
   if (results.size() != m_sizes.results)
     throw std::invalid_argument("serial_gravity: the results need four numbers for each cell");
-  const gravity_arrays arrays{m_masses.data(),     m_centres.data(),     m_moments.data(),
-                              m_expansions.data(), m_corrections.data(), results.data()};
+  const gravity_arrays arrays = m_memory.arrays(results.data());
   const bool corrects = m_options.corrects_torque;
   if (m_form == gravity_form::plain)
     submit_solve<gravity_form::plain>(m_plan, arrays, density, centres, corrects, {},

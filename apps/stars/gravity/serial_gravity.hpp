@@ -25,9 +25,10 @@ class serial_gravity {
   /// be positive: a cell of an interior node without mass has no centre, and all results are NaN.
   /// Throws std::invalid_argument if `results` has another size.
   void solve(const density_view& density, std::span<double> results);
-  /// results <- the potential of any density by the operator of the last `solve`, whose centres of
-  /// mass it uses, and the acceleration without correction. For two densities a and b, Σ a φ(b)
-  /// and Σ b φ(a) are equal but for rounding. Throws std::logic_error before the first `solve`.
+  /// results <- the potential of a density of any sign and the acceleration without correction. The
+  /// moments are those about the centres of mass that the last `solve` has found. For two
+  /// densities a and b, Σ a φ(b) and Σ b φ(a) are equal but for rounding. Throws std::logic_error
+  /// before the first `solve`.
   void solve_again(const density_view& density, std::span<double> results);
 
  private:
@@ -38,7 +39,7 @@ class serial_gravity {
   gravity_tables m_tables;
   gravity_plan m_plan;
   gravity_sizes m_sizes;
-  std::vector<double> m_masses, m_centres, m_moments, m_expansions, m_corrections;
+  gravity_memory<std::vector<double>> m_memory;
   bool m_has_centres = false;
 };
 

@@ -33,8 +33,7 @@ struct small_triple {
 struct alignas(8) partner {
   small_triple offset;  ///< from the receiver, in cells
   std::int8_t group;    ///< in which the partners are
-  small_triple
-      shift;  ///< of their positions in that group against those of the receivers in theirs
+  small_triple shift;   ///< from the receiver's position in its group to the partner's in its own
 };
 
 static_assert(sizeof(partner) == 8);

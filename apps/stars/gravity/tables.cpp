@@ -56,7 +56,7 @@ void gravity_tables::store_nodes(const octree& tree, double xscale) {
     octants.push_back(key.octant());
     cell_sizes.push_back(2.0 * (xscale / (edge << key.level)));
     for (int v = 0; v < surrounding_count; ++v) {
-      const auto other = key.neighbour({v % 3 - 1, v / 3 % 3 - 1, v / 9 - 1}, false);
+      const auto other = key.neighbour(surrounding_vector(v), false);
       surroundings.push_back(other ? tree.find(*other) : -1);
     }
     if (tree.is_leaf(n)) continue;

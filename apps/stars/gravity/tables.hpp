@@ -12,7 +12,15 @@
 
 namespace stars {
 
-inline constexpr int surrounding_count = 27;  ///< a node and its 26 neighbours: x + 3y + 9z + 13
+/// A node and its 26 neighbours. The one in direction v (components -1, 0 or 1) has the number
+/// x + 3y + 9z + 13.
+inline constexpr int surrounding_count = direction_count + 1;
+constexpr int surrounding_number(const triple& v) {
+  return v.x + 3 * v.y + 9 * v.z + direction_count / 2;
+}
+constexpr triple surrounding_vector(int number) {
+  return {number % 3 - 1, number / 3 % 3 - 1, number / 9 - 1};
+}
 
 /// A cell of a node.
 struct node_cell {
@@ -31,22 +39,23 @@ struct gravity_view {
 
   constexpr bool is_leaf(int node) const { return node < leaves; }
   constexpr int surrounding(int node, const triple& v) const {
-    return surroundings[index_type{node} * surrounding_count + v.x + 3 * v.y + 9 * v.z + 13];
+    return surroundings[index_type{node} * surrounding_count + surrounding_number(v)];
   }
   constexpr int child(int node, int octant) const {
     return children[index_type{node - leaves} * group_count + octant];
   }
+  /// Returns the cell of a group at a position from `node`, which may be in a neighbour.
+  constexpr node_cell find(int node, int group, const triple& position) const {
+    const triple v{side_of(position.x), side_of(position.y), side_of(position.z)};
+    return {surrounding(node, v),
+            group * cells_per_group +
+                place_in_group({position.x - v.x * group_edge, position.y - v.y * group_edge,
+                                position.z - v.z * group_edge})};
+  }
   /// Returns the partner of the cell of `node` with position `k` in its group.
   constexpr node_cell find(int node, const triple& k, const partner& p) const {
-    triple at{k.x + p.shift.x, k.y + p.shift.y, k.z + p.shift.z};
-    const triple v{side(at.x), side(at.y), side(at.z)};
-    const int source = surrounding(node, v);
-    at = {at.x - v.x * group_edge, at.y - v.y * group_edge, at.z - v.z * group_edge};
-    return {source, p.group * cells_per_group + place_in_group(at)};
+    return find(node, p.group, {k.x + p.shift.x, k.y + p.shift.y, k.z + p.shift.z});
   }
-
- private:
-  static constexpr int side(int k) { return k < 0 ? -1 : k < group_edge ? 0 : 1; }
 };
 
 struct node_list {
@@ -60,8 +69,8 @@ struct gravity_plan {
   stencil_view far, far_in_root, near, all;  ///< see stencils
   const pair_potential* pairs;               ///< by partner in `all`
   std::vector<node_list> interior;           ///< the interior nodes of each level
-  node_list beside_finer;                    ///< leaves with a neighbour that is not a leaf
-  node_list beside_coarser;                  ///< leaves whose parent has a neighbour that is a leaf
+  node_list beside_finer;                    ///< leaves that touch an interior node
+  node_list beside_coarser;                  ///< leaves whose parents touch a leaf
 };
 
 /// The tables of one tree and one opening parameter, an immutable value. They are one block of
@@ -69,7 +78,7 @@ struct gravity_plan {
 class gravity_tables {
  public:
   /// The domain is isolated: there is no mass outside. Throws std::invalid_argument if the tree is
-  /// periodic or theta out of its range.
+  /// periodic, xscale not positive or theta out of its range.
   gravity_tables(const octree& tree, double xscale, double theta);
 
   [[nodiscard]] std::span<const std::byte> bytes() const { return m_bytes; }

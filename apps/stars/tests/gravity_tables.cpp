@@ -23,7 +23,10 @@ TEST(cell_order, has_the_children_of_a_cell_at_the_place_of_their_parent) {
       const triple child = cell_at_place(place), half = parity_vector(octant);
       const triple parent{(child.x + edge * half.x) / 2, (child.y + edge * half.y) / 2,
                           (child.z + edge * half.z) / 2};
-      EXPECT_EQ(place_of_parent(octant, place % cells_per_group), place_of_cell(parent));
+      EXPECT_EQ(place_of_parent({octant, place % cells_per_group}), place_of_cell(parent));
+      const children_place children = children_of(place_of_cell(parent));
+      EXPECT_EQ(children.octant, octant);
+      EXPECT_EQ(children.in_group, place % cells_per_group);
     }
 }
 
@@ -114,7 +117,7 @@ TEST_P(gravity_trees, list_the_leaves_beside_other_levels) {
   };
   const auto around = [&](int node, const auto& wanted) {
     for (int v = 0; v < surrounding_count; ++v) {
-      const int other = tree.surrounding(node, {v % 3 - 1, v / 3 % 3 - 1, v / 9 - 1});
+      const int other = tree.surrounding(node, surrounding_vector(v));
       if (other >= 0 && wanted(other)) return true;
     }
     return false;
@@ -151,9 +154,7 @@ TEST_P(gravity_trees, have_leaves_below_the_cells_of_interior_nodes_that_are_nea
       for (const partner& p : s.near.of(place / cells_per_group)) {
         const node_cell c = tree.find(leaf, position_in_group(place % cells_per_group), p);
         if (c.node < tree.leaves) continue;
-        const triple at = cell_at_place(c.place);
-        const int octant = at.x / group_edge + 2 * (at.y / group_edge) + 4 * (at.z / group_edge);
-        ASSERT_TRUE(tree.is_leaf(tree.child(c.node, octant)));
+        ASSERT_TRUE(tree.is_leaf(tree.child(c.node, children_of(c.place).octant)));
       }
 }
 

@@ -102,8 +102,8 @@ class diffusing_rank {
   void set_shares(std::vector<device_share> shares) { m_shares = std::move(shares); }
 
   [[nodiscard]] diffusing_load load() const;
-  /// Removes the elements that are to go to a partner, and returns them. First come elements of
-  /// overfull devices, until these are no longer overfull; then elements whose sum of loads is near
+  /// Removes the elements that are to go to a partner, and returns them: first as many elements of
+  /// each overfull device as make it fit again, then elements with a total load of about
   /// `factor` times `diffusion::flow`. `mine`: the load at the beginning of the round. `factor`: 2
   /// if the partner is the only one in this round, otherwise 1. The elements need at most the free
   /// memory of an only partner, and half of the free memory of one of two partners.

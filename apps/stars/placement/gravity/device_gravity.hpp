@@ -16,10 +16,10 @@ namespace stars {
 /// and one stream at a time.
 class device_gravity {
  public:
-  /// Allocates memory and uploads the tables in the order of a stream, on which all solves must run
-  /// and in whose order the memory is freed. Throws std::invalid_argument if the tree is
-  /// periodic, xscale not positive or theta out of its range, starling::out_of_memory if the arrays
-  /// do not fit.
+  /// Allocates memory and uploads the tables. All solves must run on the stream `queue`, in whose
+  /// order the memory is allocated and freed. Throws std::invalid_argument if the tree is periodic,
+  /// xscale is not positive or theta is out of its range; starling::out_of_memory if the arrays do
+  /// not fit.
   device_gravity(starling::device& where, starling::stream& queue, const octree& tree,
                  double xscale, const gravity_options& options);
 
@@ -34,8 +34,7 @@ class device_gravity {
   template <class Submit>
   void for_each_kernel(const density_view& density, centres_kind centres, double* results,
                        const Submit& submit) {
-    const gravity_arrays arrays{m_masses.data(),     m_centres.data(),     m_moments.data(),
-                                m_expansions.data(), m_corrections.data(), results};
+    const gravity_arrays arrays = m_memory.arrays(results);
     const bool corrects = m_options.corrects_torque;
     if (m_target.width > 1)
       submit_solve<gravity_form::swept>(m_plan, arrays, density, centres, corrects, m_target,
@@ -46,17 +45,16 @@ class device_gravity {
   }
 
   /// Returns the memory of a solver in bytes.
-  [[nodiscard]] std::size_t bytes() const;
+  [[nodiscard]] std::size_t bytes() const { return m_copy.size() + m_memory.bytes(); }
 
  private:
   gravity_options m_options;
   gravity_tables m_tables;
-  gravity_sizes m_sizes;
   gravity_target m_target;
   bool m_has_centres = false;
   starling::buffer<std::byte> m_copy;  ///< of the tables
   gravity_plan m_plan;                 ///< addresses in the copy
-  starling::buffer<double> m_masses, m_centres, m_moments, m_expansions, m_corrections;
+  gravity_memory<starling::buffer<double>> m_memory;
 };
 
 }  // namespace stars
